@@ -1,0 +1,21 @@
+//! refspan: git's references, read and written as spans.
+//!
+//! A *span* is a byte range of an immutable file. Readers hand spans out, writers hand whole runs of
+//! untouched spans back; nothing is copied, formatted or allocated per record on either way.
+//!
+//! The floors, each of which may use itself and the ones below it:
+//!
+//! ```text
+//! python   PyO3 classes (feature "python")
+//! store    one repository's refs; here: one packed-refs file as it is opened
+//! packed   packed-refs: bytes <-> records; no I/O
+//! fs       maps, reads and identifies files: the only floor that asks the OS
+//! model    oids, refnames, spans, errors: plain data and its rules
+//! ```
+
+pub mod fs;
+pub mod model;
+pub mod packed;
+#[cfg(feature = "python")]
+mod python;
+pub mod store;

@@ -1,0 +1,71 @@
+//! Git's two rules for refnames: well-formed (may be written) and safe (may at least be deleted).
+
+use gix_validate::reference::name_partial;
+
+/// Which rule a name found on disk breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Ill-formed, yet no danger as a path: it can be listed and deleted, never written.
+    BadName,
+    /// Could escape the directory of refs: no path may ever be built from it.
+    UnsafeName,
+}
+
+impl Fault {
+    /// The rule that `name` breaks, if it breaks one. One-level names are allowed.
+    #[must_use]
+    pub fn of(name: &[u8]) -> Option<Self> {
+        if is_well_formed(name) {
+            None
+        } else if is_safe(name) {
+            Some(Self::BadName)
+        } else {
+            Some(Self::UnsafeName)
+        }
+    }
+}
+
+/// Whether `git check-ref-format --allow-onelevel` accepts the name.
+#[must_use]
+pub fn is_well_formed(name: &[u8]) -> bool {
+    name_partial(name.into()).is_ok()
+}
+
+/// Git's `refname_is_safe`: below `refs/` no component that normalising the path would change, elsewhere
+/// capitals and underscores only. On Windows a backslash separates components, hence is never safe.
+#[must_use]
+pub fn is_safe(name: &[u8]) -> bool {
+    match name.strip_prefix(b"refs/") {
+        Some(rest) => {
+            !(cfg!(windows) && rest.contains(&b'\\'))
+                && !rest.contains(&0)
+                && rest.split(|&b| b == b'/').all(|part| !matches!(part, b"" | b"." | b".."))
+        }
+        None => !name.is_empty() && name.iter().all(|&b| b.is_ascii_uppercase() || b == b'_'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn safe_is_what_path_normalisation_leaves_alone() {
+        for name in ["refs/heads/a", "refs/x", "refs/heads/a..b", "refs/heads/a b", "refs/heads/a.lock", "HEAD", "A_B"] {
+            assert!(is_safe(name.as_bytes()), "{name}");
+        }
+        for name in ["", "refs/", "refs//a", "refs/a/", "refs/../x", "refs/./x", "head", "A-B", "HEAD1", "a/b"] {
+            assert!(!is_safe(name.as_bytes()), "{name}");
+        }
+        assert!(!is_safe(b"refs/heads/a\0b"), "no path can hold a NUL");
+    }
+
+    #[test]
+    fn a_fault_names_the_weaker_rule_that_still_holds() {
+        assert_eq!(Fault::of(b"refs/heads/main"), None);
+        assert_eq!(Fault::of(b"HEAD"), None);
+        assert_eq!(Fault::of(b"refs/heads/a..b"), Some(Fault::BadName));
+        assert_eq!(Fault::of(b"refs/../x"), Some(Fault::UnsafeName));
+        assert_eq!(Fault::of(b" refs/heads/a"), Some(Fault::UnsafeName));
+    }
+}

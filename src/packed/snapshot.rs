@@ -1,0 +1,358 @@
+//! A packed-refs file as it was when it was opened: immutable, safe to share between threads.
+
+use std::sync::OnceLock;
+
+use super::count::count;
+use super::points_at::points_at;
+use super::search::{partition_point, record_start};
+use super::sort::sorted_copy;
+use super::{Cursor, Damage, Header, Reason, Record, Stop};
+use crate::fs::Backing;
+use crate::model::{Fault, HashKind, Interrupt, Oid, Span, is_hex};
+
+/// The content of one packed-refs file.
+#[derive(Debug)]
+pub struct Snapshot {
+    backing: Backing,
+    header: Header,
+    /// `None` if no record tells and the opener did not say.
+    hash: Option<HashKind>,
+    /// The records in refname order, if the file has them in another.
+    sorted: Option<Vec<u8>>,
+    /// Where the records lie in [`Self::data`].
+    body: Span,
+    /// Set by the first full read that finds the header's `sorted` to be false.
+    disorder: OnceLock<Damage>,
+    count: OnceLock<usize>,
+}
+
+/// Why a record cannot be used as a ref, though it can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// Its name stands in more than one record.
+    Duplicate,
+    /// Its name breaks a rule.
+    Name(Fault),
+    /// Its object id is all zeros.
+    ZeroOid,
+}
+
+impl Broken {
+    /// The word for it in Python.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Duplicate => "duplicate",
+            Self::Name(Fault::BadName) => "bad name",
+            Self::Name(Fault::UnsafeName) => "unsafe name",
+            Self::ZeroOid => "zero oid",
+        }
+    }
+}
+
+/// Which records a walk visits. The default is all of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Selection<'a> {
+    /// Only names that start with these bytes.
+    pub prefix: &'a [u8],
+    /// Only names that sort after this one.
+    pub start_after: Option<&'a [u8]>,
+    /// Neither these refs nor what lies below them; a trailing slash keeps the ref itself.
+    pub exclude: &'a [&'a [u8]],
+}
+
+impl Snapshot {
+    /// Takes the content of a file; reads all of it if it does not claim to be sorted, else only both ends.
+    ///
+    /// # Errors
+    /// [`Damage`] in the header, in the last line, or, where all is read, in any record; or an interrupt.
+    pub fn new(backing: Backing, hash: Option<HashKind>, interrupt: Interrupt<'_>) -> Result<Self, Stop> {
+        let header = Header::parse(&backing)?;
+        let body = header.len..backing.len();
+        let hash = hash.or_else(|| guess_hash(backing.get(body.clone()).unwrap_or_default()));
+        let mut snapshot = Self {
+            backing,
+            header,
+            hash,
+            sorted: None,
+            body,
+            disorder: OnceLock::new(),
+            count: OnceLock::new(),
+        };
+        snapshot.check_last_record()?;
+        if let (false, Some(hash)) = (header.sorted, hash) {
+            if let Some(copy) = sorted_copy(&snapshot.backing, &snapshot.body, hash, interrupt)? {
+                snapshot.body = 0..copy.len();
+                snapshot.sorted = Some(copy);
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// The bytes that spans of this snapshot refer to.
+    #[inline]
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        match &self.sorted {
+            None => &self.backing,
+            Some(copy) => copy,
+        }
+    }
+
+    /// The bytes of a span.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, span: Span) -> &[u8] {
+        self.data().get(span).unwrap_or_default()
+    }
+
+    /// What line 1 claims.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// The hash of the object ids; `None` for a file without records, if the opener did not say.
+    #[must_use]
+    pub fn hash(&self) -> Option<HashKind> {
+        self.hash
+    }
+
+    /// Whether the file holds no record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    /// Whether the bytes lie in a map of the file, not in memory of our own.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.sorted.is_none() && self.backing.is_mapped()
+    }
+
+    /// The size of the file, in bytes.
+    #[must_use]
+    pub fn file_len(&self) -> usize {
+        self.backing.len()
+    }
+
+    /// A walk over the selected records, found by O(log n) seeks for each limit. Drive it with [`Self::next`].
+    ///
+    /// # Errors
+    /// [`Damage`] in a record that a seek looked at, or found by an earlier full read to be out of order.
+    pub fn select(&self, selection: Selection<'_>) -> Result<Cursor, Damage> {
+        let Some(hash) = self.hash else { return Ok(Cursor::new(HashKind::Sha1, Vec::new())) };
+        let Selection { prefix, start_after, exclude } = selection;
+        let mut rest = self.body.clone();
+        if prefix.is_empty() {
+            self.backing.expect_scan();
+        } else {
+            rest = self.prefix_span(prefix)?;
+        }
+        if let Some(name) = start_after {
+            rest.start = self.seek(|other| other <= name)?.max(rest.start);
+        }
+        let mut excluded = Vec::new();
+        for &name in exclude {
+            if name.ends_with(b"/") {
+                excluded.push(self.prefix_span(name)?);
+            } else if !name.is_empty() {
+                excluded.push(self.seek(|other| other < name)?..self.seek(|other| other <= name)?);
+                excluded.push(self.prefix_span(&[name, b"/"].concat())?);
+            }
+        }
+        Ok(Cursor::new(hash, subtract(rest, excluded)))
+    }
+
+    /// The next record of a walk, in refname order.
+    ///
+    /// # Errors
+    /// [`Damage`] in it, or a name out of order; the latter is kept, and look-ups raise it from then on.
+    #[inline(always)]
+    pub fn next(&self, cursor: &mut Cursor) -> Result<Option<Record>, Damage> {
+        let next = cursor.next(self.data());
+        if let Err(damage) = next {
+            self.remember(damage);
+        }
+        next
+    }
+
+    /// Keeps the news that the order cannot be relied on.
+    #[cold]
+    fn remember(&self, damage: Damage) {
+        if damage.reason == Reason::OutOfOrder {
+            let _ = self.disorder.set(damage);
+        }
+    }
+
+    /// The number of records; the first call reads and checks every one, later calls return what it found.
+    ///
+    /// # Errors
+    /// The first [`Damage`] in the file, or an interrupt.
+    pub fn count(&self, interrupt: Interrupt<'_>) -> Result<usize, Stop> {
+        if let Some(count) = self.count.get() {
+            return Ok(*count);
+        }
+        self.backing.expect_scan();
+        let count = match self.hash {
+            None => Ok(0),
+            Some(hash) => count(self.data(), &self.body, hash, interrupt),
+        };
+        if let Err(Stop::Damage(damage)) = count {
+            self.remember(damage);
+        }
+        let count = count?;
+        Ok(*self.count.get_or_init(|| count))
+    }
+
+    /// The record of that exact name. Looks at O(log n) records, allocates nothing.
+    ///
+    /// # Errors
+    /// [`Damage`] in a record that was looked at; a name that stands in more than one; a file out of order.
+    pub fn find(&self, name: &[u8]) -> Result<Option<Record>, Damage> {
+        let Some(hash) = self.hash else { return Ok(None) };
+        let pos = self.seek(|other| other < name)?;
+        if pos >= self.body.end {
+            return Ok(None);
+        }
+        let record = Record::parse(self.data(), pos, hash)?;
+        if self.bytes(record.name()) != name {
+            return Ok(None);
+        }
+        if self.is_named(self.following(&record), name) {
+            return Err(self.duplicate(&record));
+        }
+        Ok(Some(record))
+    }
+
+    /// The record of these parts, as a walk or a search found it in this snapshot.
+    #[inline]
+    #[must_use]
+    pub fn record(&self, start: usize, name_len: u32, has_peeled: bool) -> Record {
+        Record::from_parts(start, name_len, self.hash.unwrap_or(HashKind::Sha1), has_peeled)
+    }
+
+    /// The records whose object id or peeled object id is `oid`, in refname order, without a walk over the others.
+    ///
+    /// # Errors
+    /// [`Damage`] in a record that points there, or an interrupt.
+    pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Record>, Stop> {
+        match self.hash {
+            Some(hash) if hash == oid.kind() => {
+                self.backing.expect_scan();
+                points_at(self.data(), &self.body, hash, oid.to_hex().as_bytes(), interrupt)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether a missing peeled value means that the record's object is no annotated tag.
+    #[must_use]
+    pub fn peel_known(&self, record: &Record) -> bool {
+        record.peeled().is_some()
+            || self.header.fully_peeled
+            || (self.header.peeled && self.bytes(record.name()).starts_with(b"refs/tags/"))
+    }
+
+    /// Why the record cannot be used as a ref, if it cannot.
+    #[must_use]
+    pub fn broken(&self, record: &Record) -> Option<Broken> {
+        let name = self.bytes(record.name());
+        if self.is_named(self.following(record), name) || self.is_named(self.preceding(record), name) {
+            return Some(Broken::Duplicate);
+        }
+        if let Some(fault) = Fault::of(name) {
+            return Some(Broken::Name(fault));
+        }
+        self.bytes(record.oid()).iter().all(|&b| b == b'0').then_some(Broken::ZeroOid)
+    }
+
+    /// Damage at the first of the lines that hold this name, where it lies in the file.
+    fn duplicate(&self, record: &Record) -> Damage {
+        let offset = match &self.sorted {
+            None => record.start(),
+            // The copy is in another order: find the line in the file itself.
+            Some(_) => {
+                let line = self.bytes(record.start()..record.name().end.saturating_add(1));
+                line_offset(&self.backing, self.header.len, line)
+            }
+        };
+        Damage::at(&self.backing, offset, Reason::Duplicate)
+    }
+
+    fn seek(&self, before: impl Fn(&[u8]) -> bool) -> Result<usize, Damage> {
+        if let Some(damage) = self.disorder.get() {
+            return Err(*damage);
+        }
+        match self.hash {
+            None => Ok(self.body.end),
+            Some(hash) => partition_point(self.data(), &self.body, hash, before),
+        }
+    }
+
+    fn prefix_span(&self, prefix: &[u8]) -> Result<Span, Damage> {
+        let start = self.seek(|name| name < prefix)?;
+        let end = self.seek(|name| name < prefix || name.starts_with(prefix))?;
+        Ok(start..end)
+    }
+
+    fn following(&self, record: &Record) -> Option<Record> {
+        let next = Some(record.end()).filter(|next| *next < self.body.end)?;
+        Record::parse(self.data(), next, self.hash?).ok()
+    }
+
+    fn preceding(&self, record: &Record) -> Option<Record> {
+        let last = record.start().checked_sub(1).filter(|last| *last >= self.body.start)?;
+        Record::parse(self.data(), record_start(self.data(), self.body.start, last), self.hash?).ok()
+    }
+
+    fn is_named(&self, record: Option<Record>, name: &[u8]) -> bool {
+        record.is_some_and(|record| self.bytes(record.name()) == name)
+    }
+
+    /// A file that was cut shows it at its end: looked at when opening, so that no list of it is ever short in silence.
+    fn check_last_record(&self) -> Result<(), Damage> {
+        let Some(last) = self.body.end.checked_sub(1).filter(|last| *last >= self.body.start) else { return Ok(()) };
+        let start = record_start(self.data(), self.body.start, last);
+        let hash = self.hash.unwrap_or(HashKind::Sha1);
+        Record::parse(self.data(), start, hash).map(|_| ())
+    }
+}
+
+/// The hash whose width the first line's hex digits have; SHA-1, git's default, if they have neither's.
+fn guess_hash(body: &[u8]) -> Option<HashKind> {
+    if body.is_empty() {
+        return None;
+    }
+    let digits = body.iter().take_while(|&b| is_hex(&[*b])).count();
+    Some(if digits == HashKind::Sha256.hex_len() { HashKind::Sha256 } else { HashKind::Sha1 })
+}
+
+/// What is left of `whole` without the `holes`, in order.
+fn subtract(whole: Span, mut holes: Vec<Span>) -> Vec<Span> {
+    holes.sort_by_key(|hole| hole.start);
+    let mut kept = Vec::with_capacity(holes.len().saturating_add(1));
+    let mut pos = whole.start;
+    for hole in holes.into_iter().filter(|hole| !hole.is_empty()) {
+        if hole.start > pos {
+            kept.push(pos..hole.start.min(whole.end));
+        }
+        pos = pos.max(hole.end);
+    }
+    kept.push(pos..whole.end);
+    kept.retain(|span| span.start < span.end);
+    kept
+}
+
+/// The offset of the first line of `data` at or after `first` that is exactly `line`.
+fn line_offset(data: &[u8], first: usize, line: &[u8]) -> usize {
+    let body = data.get(first..).unwrap_or_default();
+    let mut offset = first;
+    for there in body.split_inclusive(|&b| b == b'\n') {
+        if there == line {
+            break;
+        }
+        offset = offset.saturating_add(there.len());
+    }
+    offset
+}

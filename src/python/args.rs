@@ -1,0 +1,100 @@
+//! What callers may pass: names as `str`, bytes-like or `RefView`; object ids as hex or raw; paths.
+
+use std::path::PathBuf;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use super::error::{raise, to_py};
+use super::ref_view::RefView;
+use crate::model::{HashKind, Oid};
+
+/// A refname, or a part of one, as bytes.
+pub(super) struct Name<'py>(NameBytes<'py>);
+
+enum NameBytes<'py> {
+    Str(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+    Owned(Vec<u8>),
+}
+
+impl Name<'_> {
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            // It was asked for once already, hence is cached by the string and cannot fail now.
+            NameBytes::Str(name) => name.to_str().unwrap_or_default().as_bytes(),
+            NameBytes::Bytes(name) => name.as_bytes(),
+            NameBytes::Owned(name) => name,
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Name<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let value = value.to_owned();
+        if let Ok(name) = value.cast::<PyString>() {
+            return Ok(Self(match name.to_str() {
+                Ok(_) => NameBytes::Str(name.clone()),
+                // Lone surrogates: a name that is not UTF-8, as `RefView.refname` spells it.
+                Err(_) => NameBytes::Bytes(name.call_method1("encode", ("utf-8", "surrogateescape"))?.cast_into()?),
+            }));
+        }
+        if let Ok(name) = value.cast::<PyBytes>() {
+            return Ok(Self(NameBytes::Bytes(name.clone())));
+        }
+        if let Ok(view) = value.cast::<RefView>() {
+            return Ok(Self(NameBytes::Owned(view.get().name_bytes().to_vec())));
+        }
+        match bytes_of(&value)? {
+            Some(name) => Ok(Self(NameBytes::Owned(name))),
+            None => Err(PyTypeError::new_err(format!(
+                "a refname is str, a bytes-like object or a RefView, not {}",
+                value.get_type().name()?
+            ))),
+        }
+    }
+}
+
+/// An object id from hex `str`, hex bytes or raw bytes.
+pub(super) fn oid(value: &Bound<'_, PyAny>) -> PyResult<Oid> {
+    let py = value.py();
+    let bytes = match value.cast::<PyString>() {
+        Ok(hex) => match hex.to_str() {
+            Ok(hex) => hex.as_bytes().to_vec(),
+            Err(_) => return Err(raise(py, "InvalidValueError", (None::<&str>, hex))),
+        },
+        Err(_) => bytes_of(value)?.ok_or_else(|| {
+            PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes")
+        })?,
+    };
+    Oid::parse(&bytes).map_err(|error| to_py(py, error))
+}
+
+/// The hash of a `hash=` argument.
+pub(super) fn hash(name: Option<&str>) -> PyResult<Option<HashKind>> {
+    name.map(|name| {
+        HashKind::from_name(name)
+            .ok_or_else(|| PyValueError::new_err(format!("hash is 'sha1' or 'sha256', not {name:?}")))
+    })
+    .transpose()
+}
+
+/// A path that the system can be asked about.
+pub(super) fn path(path: PathBuf) -> PyResult<PathBuf> {
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(PyValueError::new_err("embedded null byte in path"));
+    }
+    Ok(path)
+}
+
+/// A copy of a bytes-like object; `None` for other objects. A copy, because its owner may change it meanwhile.
+fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    match PyBuffer::<u8>::get(value) {
+        Ok(buffer) => buffer.to_vec(value.py()).map(Some),
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,55 @@
+//! Core errors as Python exceptions. The classes are Python's own (`refspan/errors.py`): they inherit from two bases.
+
+use std::io;
+use std::path::Path;
+
+use pyo3::exceptions::{PyMemoryError, PyOSError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::model::Error;
+
+/// The exception for a core error.
+pub(super) fn to_py(py: Python<'_>, error: Error) -> PyErr {
+    match error {
+        Error::Corrupt { path, offset, line, reason } => {
+            raise(py, "CorruptError", (path.as_os_str(), offset, line, reason))
+        }
+        Error::Io { path, source } => os_error(py, &path, &source),
+        Error::InvalidOid(value) => raise(py, "InvalidValueError", (None::<&str>, value)),
+        Error::RefName { name, reason } => raise(py, "RefNameError", (PyBytes::new(py, &name), reason)),
+        // Only an interrupt of `bulk` says so, and that has the exception at hand.
+        Error::Interrupted => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
+    }
+}
+
+/// An exception of `refspan.errors`, made with these arguments.
+pub(super) fn raise<'py>(py: Python<'py>, class: &str, args: impl pyo3::call::PyCallArgs<'py>) -> PyErr {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let build = || {
+        let module = ERRORS.get_or_try_init(py, || py.import("refspan.errors").map(Bound::unbind))?;
+        let class = module.bind(py).getattr(class)?.cast_into::<PyType>()?;
+        class.call1(args)
+    };
+    match build() {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// `OSError` with `errno`, `strerror` and `filename`, from which Python picks the subclass.
+fn os_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyErr {
+    const EINVAL: i32 = 22;
+    if source.kind() == io::ErrorKind::OutOfMemory {
+        return PyMemoryError::new_err(source.to_string());
+    }
+    let filename = path.as_os_str().to_owned();
+    match source.raw_os_error() {
+        Some(errno) => match py.import("os").and_then(|os| os.call_method1("strerror", (errno,))) {
+            Ok(message) => PyOSError::new_err((errno, message.unbind(), filename)),
+            Err(error) => error,
+        },
+        None => PyOSError::new_err((EINVAL, source.to_string(), filename)),
+    }
+}

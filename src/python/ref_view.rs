@@ -1,0 +1,156 @@
+//! `RefView`: one record of a reader; its fields become memoryviews when asked for.
+
+use std::os::raw::c_int;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyIterator, PyMemoryView, PyString, PyTuple};
+
+use super::source::{Refusal, Source, fill, view};
+use crate::model::Span;
+use crate::packed::{Broken, Record};
+
+/// One ref as it lies on disk. Made by a reader, whose file it keeps open.
+#[pyclass(frozen, module = "refspan")]
+pub(crate) struct RefView {
+    source: Py<Source>,
+    /// The record's parts. They change only in [`Self::point_at`].
+    start: AtomicUsize,
+    name_len: AtomicU32,
+    has_peeled: AtomicBool,
+}
+
+impl RefView {
+    #[inline]
+    pub(super) fn new(source: Py<Source>, record: Record) -> Self {
+        Self {
+            source,
+            start: AtomicUsize::new(record.start()),
+            name_len: AtomicU32::new(record.name_len()),
+            has_peeled: AtomicBool::new(record.has_peeled()),
+        }
+    }
+
+    /// Makes it another ref of the same source. Only for an object that nobody else holds.
+    #[inline]
+    pub(super) fn point_at(&self, record: Record) {
+        self.start.store(record.start(), Ordering::Relaxed);
+        self.name_len.store(record.name_len(), Ordering::Relaxed);
+        self.has_peeled.store(record.has_peeled(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn record(&self) -> Record {
+        self.source.get().snapshot().record(
+            self.start.load(Ordering::Relaxed),
+            self.name_len.load(Ordering::Relaxed),
+            self.has_peeled.load(Ordering::Relaxed),
+        )
+    }
+
+    pub(super) fn name_bytes(&self) -> &[u8] {
+        self.bytes(self.record().name())
+    }
+
+    fn bytes(&self, span: Span) -> &[u8] {
+        self.source.get().snapshot().bytes(span)
+    }
+
+    fn hex_of(&self, span: Span) -> String {
+        self.bytes(span).iter().map(|b| char::from(b.to_ascii_lowercase())).collect()
+    }
+}
+
+#[pymethods]
+impl RefView {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("name", "oid", "peeled");
+
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        view(py, &self.source, self.record().name())
+    }
+
+    #[getter]
+    fn oid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        view(py, &self.source, self.record().oid())
+    }
+
+    #[getter]
+    fn peeled<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
+        self.record().peeled().map(|span| view(py, &self.source, span)).transpose()
+    }
+
+    #[getter]
+    fn target(&self) -> Option<Py<PyMemoryView>> {
+        None
+    }
+
+    #[getter]
+    fn refname<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        refname(py, self.name_bytes())
+    }
+
+    #[getter]
+    fn hex(&self) -> String {
+        self.hex_of(self.record().oid())
+    }
+
+    #[getter]
+    fn peeled_hex(&self) -> Option<String> {
+        self.record().peeled().map(|span| self.hex_of(span))
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        "oid"
+    }
+
+    #[getter]
+    fn peel_known(&self) -> bool {
+        self.source.get().snapshot().peel_known(&self.record())
+    }
+
+    #[getter]
+    fn update_index(&self) -> Option<u64> {
+        None
+    }
+
+    #[getter]
+    fn broken(&self) -> Option<&'static str> {
+        self.source.get().snapshot().broken(&self.record()).map(Broken::as_str)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let record = self.record();
+        let field = |span| view(py, &self.source, span);
+        let peeled = record.peeled().map(field).transpose()?;
+        let fields: Bound<'py, PyTuple> = (field(record.name())?, field(record.oid())?, peeled).into_pyobject(py)?;
+        fields.try_iter()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = self.refname(py)?.repr()?;
+        let peeled = self.peeled_hex().map(|hex| format!(" ^{hex}")).unwrap_or_default();
+        let broken = self.broken().map(|why| format!(" broken: {why}")).unwrap_or_default();
+        Ok(format!("<RefView {name} {}{peeled}{broken}>", self.hex()))
+    }
+
+    #[expect(unsafe_code, reason = "the buffer protocol is a C struct; see docs/safety.md")]
+    unsafe fn __getbuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer, flags: c_int) -> Result<(), Refusal> {
+        // SAFETY: CPython calls this with a buffer to fill in, and this function passes it on as it came.
+        unsafe { fill(self.source.bind(py), self.record().span(), buffer, flags) }
+    }
+}
+
+/// A refname as `str`: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale.
+pub(super) fn refname<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    match std::str::from_utf8(name) {
+        Ok(name) => Ok(PyString::new(py, name)),
+        Err(_) => {
+            PyBytes::new(py, name).call_method1("decode", ("utf-8", "surrogateescape"))?.cast_into().map_err(Into::into)
+        }
+    }
+}

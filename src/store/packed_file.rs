@@ -1,0 +1,95 @@
+//! A packed-refs file at a path: its snapshot, and whether the path still leads to it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::fs::{self, Backing, Identity};
+use crate::model::{Error, HashKind, Interrupt, Oid, Result};
+use crate::packed::{Cursor, Record, Selection, Snapshot};
+
+/// A snapshot of the packed-refs file at a path.
+#[derive(Debug)]
+pub struct PackedFile {
+    path: PathBuf,
+    identity: Identity,
+    snapshot: Snapshot,
+}
+
+impl PackedFile {
+    /// Opens the file and takes its content; see [`Snapshot::new`] for how much of it is read.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read, [`Error::Corrupt`] for damage found on the way, [`Error::Interrupted`].
+    pub fn open(path: PathBuf, hash: Option<HashKind>, may_map: bool, interrupt: Interrupt<'_>) -> Result<Self> {
+        let load = || -> io::Result<(Identity, Backing)> {
+            let (file, meta) = fs::open(&path)?;
+            Ok((Identity::of(&meta), Backing::load(file, &meta, may_map)?))
+        };
+        let (identity, backing) = load().map_err(|source| Error::Io { path: path.clone(), source })?;
+        let snapshot = Snapshot::new(backing, hash, interrupt).map_err(|stop| stop.in_file(path.clone()))?;
+        Ok(Self { path, identity, snapshot })
+    }
+
+    /// The path as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file held when it was opened.
+    #[inline]
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// [`Snapshot::select`], whose damage names this file.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn select(&self, selection: Selection<'_>) -> Result<Cursor> {
+        self.snapshot.select(selection).map_err(|damage| damage.in_file(self.path.clone()))
+    }
+
+    /// [`Snapshot::next`], whose damage names this file.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    #[inline(always)]
+    pub fn next(&self, cursor: &mut Cursor) -> Result<Option<Record>> {
+        self.snapshot.next(cursor).map_err(|damage| damage.in_file(self.path.clone()))
+    }
+
+    /// [`Snapshot::find`], whose damage names this file.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn find(&self, name: &[u8]) -> Result<Option<Record>> {
+        self.snapshot.find(name).map_err(|damage| damage.in_file(self.path.clone()))
+    }
+
+    /// [`Snapshot::count`], whose damage names this file.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Interrupted`].
+    pub fn count(&self, interrupt: Interrupt<'_>) -> Result<usize> {
+        self.snapshot.count(interrupt).map_err(|stop| stop.in_file(self.path.clone()))
+    }
+
+    /// [`Snapshot::points_at`], whose damage names this file.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Interrupted`].
+    pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Record>> {
+        self.snapshot.points_at(oid, interrupt).map_err(|stop| stop.in_file(self.path.clone()))
+    }
+
+    /// Whether the path now leads to another file, or to this one changed; also if it leads nowhere.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system does not say.
+    pub fn is_stale(&self) -> Result<bool> {
+        let now = Identity::at(&self.path).map_err(|source| Error::Io { path: self.path.clone(), source })?;
+        Ok(now != Some(self.identity))
+    }
+}
