@@ -23,12 +23,12 @@
     clippy::arithmetic_side_effects
 )]
 
-mod count;
 mod cursor;
 mod damage;
 mod header;
 mod points_at;
 mod record;
+mod scan;
 mod search;
 mod snapshot;
 mod sort;

@@ -7,8 +7,8 @@
 
 use memchr::{memchr2_iter, memmem};
 
+use super::scan::Breath;
 use super::search::record_start;
-use super::sort::Breath;
 use super::{Record, Stop};
 use crate::model::{HashKind, Interrupt, Span};
 

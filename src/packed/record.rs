@@ -27,10 +27,20 @@ impl Record {
     /// [`Damage`] at its first or second line, as git dies of it.
     #[inline(always)]
     pub fn parse(data: &[u8], start: usize, hash: HashKind) -> Result<Self, Damage> {
-        match hash {
-            HashKind::Sha1 => parse::<40>(data, start, hash),
-            HashKind::Sha256 => parse::<64>(data, start, hash),
+        match Self::read(data, start, hash) {
+            Some(record) => Ok(record),
+            None => Err(diagnose(data, start, hash)),
         }
+    }
+
+    /// [`Self::parse`] without the reason.
+    #[inline(always)]
+    pub(super) fn read(data: &[u8], start: usize, hash: HashKind) -> Option<Self> {
+        let (name_len, has_peeled) = match hash {
+            HashKind::Sha1 => measure::<40>(data, start),
+            HashKind::Sha256 => measure::<64>(data, start),
+        }?;
+        Some(Self { start, name_len, hash, has_peeled })
     }
 
     /// The record of these parts, as one was found before.
@@ -99,24 +109,24 @@ impl Record {
     }
 }
 
+/// The length of the refname and whether a `^` line follows; `None` if the record at `start` is not well-formed.
+///
+/// No more than that goes back, to stay in registers: a larger result would travel through memory, field by field.
 #[inline(always)]
-fn parse<const HEX: usize>(data: &[u8], start: usize, hash: HashKind) -> Result<Record, Damage> {
-    let Some((oid, [separator, rest @ ..])) = data.get(start..).and_then(|line| line.split_first_chunk::<HEX>()) else {
-        return Err(diagnose(data, start, hash));
-    };
-    let Some(len) = memchr(b'\n', rest) else { return Err(diagnose(data, start, hash)) };
+fn measure<const HEX: usize>(data: &[u8], start: usize) -> Option<(u32, bool)> {
+    let (oid, [separator, rest @ ..]) = data.get(start..)?.split_first_chunk::<HEX>()? else { return None };
+    let len = memchr(b'\n', rest)?;
     if !is_hex(oid) || !is_separator(*separator) || len == 0 {
-        return Err(diagnose(data, start, hash));
+        return None;
     }
-    let Ok(name_len) = u32::try_from(len) else { return Err(Damage::at(data, start, Reason::LongName)) };
-    let mut has_peeled = false;
-    if let Some([b'^', peeled @ ..]) = rest.get(len.wrapping_add(1)..) {
-        match peeled.split_first_chunk::<HEX>() {
-            Some((oid, [b'\n', ..])) if is_hex(oid) => has_peeled = true,
-            _ => return Err(bad_peeled(data, start, hash)),
-        }
-    }
-    Ok(Record { start, name_len, hash, has_peeled })
+    let has_peeled = match rest.get(len.wrapping_add(1)..) {
+        Some([b'^', peeled @ ..]) => match peeled.split_first_chunk::<HEX>() {
+            Some((oid, [b'\n', ..])) if is_hex(oid) => true,
+            _ => return None,
+        },
+        _ => false,
+    };
+    Some((u32::try_from(len).ok()?, has_peeled))
 }
 
 #[inline]
@@ -124,9 +134,10 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r')
 }
 
-/// What keeps the line at `start` from being the first line of a record.
+/// What keeps the record at `start` from being one.
 #[cold]
-fn diagnose(data: &[u8], start: usize, hash: HashKind) -> Damage {
+#[inline(never)]
+pub(super) fn diagnose(data: &[u8], start: usize, hash: HashKind) -> Damage {
     let rest = data.get(start..).unwrap_or_default();
     let line = memchr(b'\n', rest).and_then(|end| rest.get(..end));
     let reason = match line {
@@ -135,9 +146,16 @@ fn diagnose(data: &[u8], start: usize, hash: HashKind) -> Damage {
         Some([b'#', ..]) => Reason::LateHeader,
         Some([b'^', ..]) => Reason::OrphanPeeled,
         Some(line) => match line.split_at_checked(hash.hex_len()) {
-            Some((oid, rest)) if is_hex(oid) => match rest {
+            Some((oid, rest)) if oid.iter().all(u8::is_ascii_hexdigit) => match rest {
                 [] => Reason::NoName,
                 [separator] if is_separator(*separator) => Reason::NoName,
+                [separator, name @ ..] if is_separator(*separator) => {
+                    if u32::try_from(name.len()).is_err() {
+                        Reason::LongName
+                    } else {
+                        return bad_peeled(data, start.wrapping_add(line.len()).wrapping_add(1), hash);
+                    }
+                }
                 _ => Reason::BadSeparator,
             },
             _ => Reason::BadOid(hash),
@@ -146,11 +164,8 @@ fn diagnose(data: &[u8], start: usize, hash: HashKind) -> Damage {
     Damage::at(data, start, reason)
 }
 
-/// Damage at the `^` line of the record at `start`, whose own line is sound.
-#[cold]
-fn bad_peeled(data: &[u8], start: usize, hash: HashKind) -> Damage {
-    let rest = data.get(start..).unwrap_or_default();
-    let offset = memchr(b'\n', rest).map_or(start, |end| start.wrapping_add(end).wrapping_add(1));
+/// Damage in the `^` line that starts at `offset`; the line above it is sound.
+fn bad_peeled(data: &[u8], offset: usize, hash: HashKind) -> Damage {
     let reason = match memchr(b'\n', data.get(offset..).unwrap_or_default()) {
         Some(_) => Reason::BadPeeled(hash),
         None => Reason::Unterminated,

@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
-use super::count::count;
 use super::points_at::points_at;
+use super::scan::count;
 use super::search::{partition_point, record_start};
 use super::sort::sorted_copy;
 use super::{Cursor, Damage, Header, Reason, Record, Stop};
 use crate::fs::Backing;
-use crate::model::{Fault, HashKind, Interrupt, Oid, Span, is_hex};
+use crate::model::{Fault, HashKind, Interrupt, Oid, Span};
 
 /// The content of one packed-refs file.
 #[derive(Debug)]
@@ -324,7 +324,7 @@ fn guess_hash(body: &[u8]) -> Option<HashKind> {
     if body.is_empty() {
         return None;
     }
-    let digits = body.iter().take_while(|&b| is_hex(&[*b])).count();
+    let digits = body.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     Some(if digits == HashKind::Sha256.hex_len() { HashKind::Sha256 } else { HashKind::Sha1 })
 }
 

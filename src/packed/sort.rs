@@ -1,5 +1,6 @@
 //! A file that does not claim `sorted`: one full read, and a sorted copy if its records do not ascend.
 
+use super::scan::for_each_record;
 use super::{Record, Stop};
 use crate::model::{HashKind, Interrupt, Span};
 
@@ -21,56 +22,20 @@ pub(super) fn sorted_copy(
         count = count.saturating_add(1);
         ascending &= last_name <= name(&record);
         last_name = name(&record);
+        Ok(())
     })?;
     if ascending {
         return Ok(None);
     }
     let mut records = Vec::with_capacity(count);
-    for_each_record(data, body, hash, interrupt, |record| records.push(record))?;
+    for_each_record(data, body, hash, interrupt, |record| {
+        records.push(record);
+        Ok(())
+    })?;
     records.sort_by(|a, b| name(a).cmp(name(b)));
     let mut copy = Vec::with_capacity(body.len());
     for record in &records {
         copy.extend_from_slice(data.get(record.span()).unwrap_or_default());
     }
     Ok(Some(copy))
-}
-
-fn for_each_record(
-    data: &[u8],
-    body: &Span,
-    hash: HashKind,
-    interrupt: Interrupt<'_>,
-    mut visit: impl FnMut(Record),
-) -> Result<(), Stop> {
-    let mut breath = Breath::new(body.start);
-    let mut pos = body.start;
-    while pos < body.end {
-        let record = Record::parse(data, pos, hash)?;
-        pos = record.end();
-        visit(record);
-        breath.at(pos, interrupt)?;
-    }
-    Ok(())
-}
-
-/// Asks the interrupt every so many bytes.
-pub(super) struct Breath {
-    due: usize,
-}
-
-impl Breath {
-    const BYTES: usize = 16 << 20;
-
-    pub(super) fn new(pos: usize) -> Self {
-        Self { due: pos.saturating_add(Self::BYTES) }
-    }
-
-    #[inline]
-    pub(super) fn at(&mut self, pos: usize, interrupt: Interrupt<'_>) -> Result<(), Stop> {
-        if pos < self.due {
-            return Ok(());
-        }
-        *self = Self::new(pos);
-        if interrupt() { Ok(()) } else { Err(Stop::Interrupted) }
-    }
 }

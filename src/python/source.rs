@@ -46,18 +46,33 @@ impl Source {
 #[inline(always)]
 pub(super) fn view<'py>(py: Python<'py>, source: &Py<Source>, span: Span) -> PyResult<Bound<'py, PyMemoryView>> {
     let this = source.get();
-    if this.lent.swap(true, Ordering::Acquire) {
+    let Some(_loan) = Loan::take(&this.lent) else {
         let exporter = Bound::new(py, Exporter { source: source.clone_ref(py), span })?;
         return PyMemoryView::from(exporter.as_any());
-    }
-    let _loan = Loan(&this.lent);
+    };
     this.start.store(span.start, Ordering::Relaxed);
     this.end.store(span.end, Ordering::Relaxed);
     PyMemoryView::from(source.bind(py).as_any())
 }
 
-/// Ends the loan of a span.
+/// The right to lend a span, until it is dropped.
 struct Loan<'a>(&'a AtomicBool);
+
+impl<'a> Loan<'a> {
+    /// `None` if a span is lent already.
+    #[inline(always)]
+    fn take(lent: &'a AtomicBool) -> Option<Self> {
+        let was_lent = if cfg!(Py_GIL_DISABLED) {
+            lent.swap(true, Ordering::Acquire)
+        } else {
+            // Under the GIL nobody comes in between, and this is cheaper.
+            let was_lent = lent.load(Ordering::Relaxed);
+            lent.store(true, Ordering::Relaxed);
+            was_lent
+        };
+        (!was_lent).then(|| Self(lent))
+    }
+}
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
