@@ -1,6 +1,50 @@
-"""refspan reads git's references from Python, zero-copy, without running git."""
+"""Read git's references from Python, zero-copy and without running git.
+
+>>> import refspan
+>>> packed = refspan.PackedRefs("repo.git/packed-refs")     # doctest: +SKIP
+>>> [ref.refname for ref in packed.refs("refs/tags/")]      # doctest: +SKIP
+['refs/tags/v1.0']
+"""
 
 from refspan._native import PackedRefs, RefView
-from refspan.errors import Error
+from refspan.errors import (
+    CaseConflictError,
+    ConflictError,
+    CorruptError,
+    Error,
+    ExpectedSymrefError,
+    HookError,
+    IdentityError,
+    InvalidValueError,
+    LockedError,
+    RefExistsError,
+    RefNameError,
+    RefNotFoundError,
+    RepositoryNotFoundError,
+    StaleError,
+    TransactionStateError,
+    UnsafeRepositoryError,
+    UnsupportedError,
+)
 
-__all__ = ["Error", "PackedRefs", "RefView"]
+__all__ = [
+    "CaseConflictError",
+    "ConflictError",
+    "CorruptError",
+    "Error",
+    "ExpectedSymrefError",
+    "HookError",
+    "IdentityError",
+    "InvalidValueError",
+    "LockedError",
+    "PackedRefs",
+    "RefExistsError",
+    "RefNameError",
+    "RefNotFoundError",
+    "RefView",
+    "RepositoryNotFoundError",
+    "StaleError",
+    "TransactionStateError",
+    "UnsafeRepositoryError",
+    "UnsupportedError",
+]

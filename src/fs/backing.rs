@@ -28,10 +28,12 @@ impl Backing {
     /// # Errors
     /// What the system says when reading fails. A file system that cannot map is read instead.
     pub fn load(mut file: File, meta: &Metadata, may_map: bool) -> io::Result<Self> {
-        if may_map && meta.len() > SMALL && cfg!(not(windows)) {
-            if let Some(map) = map(&file, meta.len()) {
-                return Ok(Self::Mapped(map));
-            }
+        if may_map
+            && meta.len() > SMALL
+            && cfg!(not(windows))
+            && let Some(map) = map(&file, meta.len())
+        {
+            return Ok(Self::Mapped(map));
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;

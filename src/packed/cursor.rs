@@ -59,10 +59,10 @@ impl Cursor {
 /// `a < b`. Most neighbours differ within their first words, where two numbers compare faster than a call.
 #[inline(always)]
 pub(super) fn sorts_before(a: &[u8], b: &[u8]) -> bool {
-    if let (Some(x), Some(y)) = (a.first_chunk::<16>(), b.first_chunk::<16>()) {
-        if x != y {
-            return u128::from_be_bytes(*x) < u128::from_be_bytes(*y);
-        }
+    if let (Some(x), Some(y)) = (a.first_chunk::<16>(), b.first_chunk::<16>())
+        && x != y
+    {
+        return u128::from_be_bytes(*x) < u128::from_be_bytes(*y);
     }
     a < b
 }

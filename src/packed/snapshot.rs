@@ -70,21 +70,15 @@ impl Snapshot {
         let header = Header::parse(&backing)?;
         let body = header.len..backing.len();
         let hash = hash.or_else(|| guess_hash(backing.get(body.clone()).unwrap_or_default()));
-        let mut snapshot = Self {
-            backing,
-            header,
-            hash,
-            sorted: None,
-            body,
-            disorder: OnceLock::new(),
-            count: OnceLock::new(),
-        };
+        let mut snapshot =
+            Self { backing, header, hash, sorted: None, body, disorder: OnceLock::new(), count: OnceLock::new() };
         snapshot.check_last_record()?;
-        if let (false, Some(hash)) = (header.sorted, hash) {
-            if let Some(copy) = sorted_copy(&snapshot.backing, &snapshot.body, hash, interrupt)? {
-                snapshot.body = 0..copy.len();
-                snapshot.sorted = Some(copy);
-            }
+        if !header.sorted
+            && let Some(hash) = hash
+            && let Some(copy) = sorted_copy(&snapshot.backing, &snapshot.body, hash, interrupt)?
+        {
+            snapshot.body = 0..copy.len();
+            snapshot.sorted = Some(copy);
         }
         Ok(snapshot)
     }
@@ -269,13 +263,12 @@ impl Snapshot {
 
     /// Damage at the first of the lines that hold this name, where it lies in the file.
     fn duplicate(&self, record: &Record) -> Damage {
-        let offset = match &self.sorted {
-            None => record.start(),
+        let offset = if self.sorted.is_none() {
+            record.start()
+        } else {
             // The copy is in another order: find the line in the file itself.
-            Some(_) => {
-                let line = self.bytes(record.start()..record.name().end.saturating_add(1));
-                line_offset(&self.backing, self.header.len, line)
-            }
+            let line = self.bytes(record.start()..record.name().end.saturating_add(1));
+            line_offset(&self.backing, self.header.len, line)
         };
         Damage::at(&self.backing, offset, Reason::Duplicate)
     }

@@ -67,9 +67,9 @@ pub(super) fn oid(value: &Bound<'_, PyAny>) -> PyResult<Oid> {
             Ok(hex) => hex.as_bytes().to_vec(),
             Err(_) => return Err(raise(py, "InvalidValueError", (None::<&str>, hex))),
         },
-        Err(_) => bytes_of(value)?.ok_or_else(|| {
-            PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes")
-        })?,
+        Err(_) => {
+            bytes_of(value)?.ok_or_else(|| PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes"))?
+        }
     };
     Oid::parse(&bytes).map_err(|error| to_py(py, error))
 }

@@ -61,11 +61,11 @@ impl Walk {
         match self.item {
             Item::Ref => {
                 state.recent.swap(0, 1);
-                if let Some(view) = &state.recent[0] {
-                    if is_unshared(py, view) {
-                        view.get().point_at(record);
-                        return Ok(Some(view.clone_ref(py).into_bound(py).into_any()));
-                    }
+                if let Some(view) = &state.recent[0]
+                    && is_unshared(py, view)
+                {
+                    view.get().point_at(record);
+                    return Ok(Some(view.clone_ref(py).into_bound(py).into_any()));
                 }
                 drop(state);
                 let view = Bound::new(py, RefView::new(self.source.clone_ref(py), record))?;

@@ -1,4 +1,5 @@
 //! The PyO3 classes: what Python sees of the core, one class a file, named as in Python.
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod args;
 mod bulk;

@@ -84,6 +84,7 @@ impl RefView {
     }
 
     #[getter]
+    #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn target(&self) -> Option<Py<PyMemoryView>> {
         None
     }
@@ -104,6 +105,7 @@ impl RefView {
     }
 
     #[getter]
+    #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn kind(&self) -> &'static str {
         "oid"
     }
@@ -114,6 +116,7 @@ impl RefView {
     }
 
     #[getter]
+    #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn update_index(&self) -> Option<u64> {
         None
     }

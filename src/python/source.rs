@@ -94,7 +94,7 @@ impl Source {
     }
 
     fn __repr__(&self) -> String {
-        format!("<the file {:?} as it was opened>", self.file.path())
+        format!("<the file {} as it was opened>", self.file.path().display())
     }
 }
 
