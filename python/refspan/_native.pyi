@@ -1,12 +1,23 @@
 """refspan's compiled core. Import from `refspan`, not from here."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Literal, TypeVar, final
 
 from typing_extensions import Buffer
 
+__all__ = ["PackedRefs", "RefView", "show_ref"]
+
 _T = TypeVar("_T")
+
+def show_ref(
+    packed: PackedRefs, write: Callable[[bytes], object], report: Callable[[RefView, str], object]
+) -> None:
+    """Give `write` the refs of `packed` as the text of `git show-ref -d`, piece by piece, and `report` each broken one.
+
+    Duplicates are in the text too, as in git's; badly named refs and zero object ids are only reported. Raises
+    `CorruptError` behind everything that could be read. O(n); Ctrl-C works between pieces.
+    """
 
 @final
 class PackedRefs:

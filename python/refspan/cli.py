@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from refspan import CorruptError, Error, PackedRefs
+from refspan import CorruptError, Error, PackedRefs, RefView
+from refspan._native import show_ref
 
 DAMAGED = 128
 USAGE = 129
@@ -43,19 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dump(args: argparse.Namespace) -> int:
     """Print the refs of a packed-refs file as `git show-ref -d` would, and name the broken ones on stderr."""
     packed = PackedRefs(Path(*args.directory, args.path), hash=args.hash)
-    write = sys.stdout.buffer.write
     code = 0
-    for ref in packed:
-        broken = ref.broken
-        if broken:
-            code = _fail(f"{packed.path}: {ref.refname!r} is broken: {broken}", DAMAGED)
-            if broken != "duplicate":
-                # Git has no line for it either: its name or value cannot be used.
-                continue
-        name, oid, peeled = ref
-        write(b" ".join((bytes(oid).lower(), name)) + b"\n")
-        if peeled is not None:
-            write(b" ".join((bytes(peeled).lower(), name)) + b"^{}\n")
+
+    def report(ref: RefView, broken: str) -> None:
+        nonlocal code
+        code = _fail(f"{packed.path}: {ref.refname!r} is broken: {broken}", DAMAGED)
+
+    show_ref(packed, sys.stdout.buffer.write, report)
     return code
 
 

@@ -32,6 +32,7 @@ mod scan;
 mod search;
 mod snapshot;
 mod sort;
+mod text;
 
 pub use cursor::Cursor;
 pub use damage::{Damage, Reason, Stop};

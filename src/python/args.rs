@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use super::error::{raise, to_py};
 use super::ref_view::RefView;
-use crate::model::{HashKind, Oid};
+use crate::model::{Error, HashKind, Oid};
 
 /// A refname, or a part of one, as bytes.
 pub(super) struct Name<'py>(NameBytes<'py>);
@@ -56,6 +56,17 @@ impl<'py> FromPyObject<'_, 'py> for Name<'py> {
                 value.get_type().name()?
             ))),
         }
+    }
+}
+
+/// Refuses what looks like a glob where names are taken literally: it would silently match nothing.
+pub(super) fn not_patterns(py: Python<'_>, names: &[Name<'_>]) -> PyResult<()> {
+    match names.iter().map(Name::as_bytes).find(|name| name.iter().any(|b| b"*?[\\".contains(b))) {
+        None => Ok(()),
+        Some(name) => Err(to_py(
+            py,
+            Error::RefName { name: name.to_vec(), reason: "patterns are not supported here, only names" },
+        )),
     }
 }
 

@@ -7,6 +7,7 @@ mod error;
 mod iterators;
 mod packed_refs;
 mod ref_view;
+mod show_ref;
 mod source;
 
 /// refspan's compiled core. Import from `refspan`, not from here.
@@ -16,4 +17,6 @@ mod _native {
     use super::packed_refs::PackedRefs;
     #[pymodule_export]
     use super::ref_view::RefView;
+    #[pymodule_export]
+    use super::show_ref::show_ref;
 }

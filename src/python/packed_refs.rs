@@ -23,6 +23,10 @@ pub(crate) struct PackedRefs {
 }
 
 impl PackedRefs {
+    pub(super) fn source(&self) -> &Py<Source> {
+        &self.source
+    }
+
     fn file(&self) -> &PackedFile {
         self.source.get().file()
     }
@@ -85,7 +89,7 @@ impl PackedRefs {
         self.walk(py, Selection::default(), Item::Ref)
     }
 
-    #[pyo3(signature = (prefix=None, *, start_after=None, exclude=Vec::new()))]
+    #[pyo3(signature = (prefix=None, *, start_after=None, exclude=Vec::new()), text_signature = "($self, prefix=None, *, start_after=None, exclude=())")]
     fn refs(
         &self,
         py: Python<'_>,
@@ -93,6 +97,7 @@ impl PackedRefs {
         start_after: Option<Name<'_>>,
         exclude: Vec<Name<'_>>,
     ) -> PyResult<Walk> {
+        args::not_patterns(py, &exclude)?;
         let exclude: Vec<&[u8]> = exclude.iter().map(Name::as_bytes).collect();
         let prefix = prefix.as_ref().map_or(&b""[..], Name::as_bytes);
         let start_after = start_after.as_ref().map(Name::as_bytes);
