@@ -142,7 +142,7 @@ class RefView:
 
     Fields are made when asked for. Those that are memoryviews are read-only, one-dimensional views of bytes into the
     file: no copy is made, they hash and compare like the equal `bytes`, and each keeps the file open while it is held
-    (`bytes(view)` copies). `memoryview(ref)` is the whole record. Two RefViews are equal only if they are one object.
+    (`bytes(view)` copies). `memoryview(ref)` is the whole record. Equal only to itself.
     """
 
     __match_args__: ClassVar[tuple[str, str, str]] = ("name", "oid", "peeled")

@@ -23,6 +23,7 @@
     clippy::arithmetic_side_effects
 )]
 
+mod broken;
 mod cursor;
 mod damage;
 mod header;
@@ -30,12 +31,15 @@ mod points_at;
 mod record;
 mod scan;
 mod search;
+mod selection;
 mod snapshot;
 mod sort;
 mod text;
 
+pub use broken::Broken;
 pub use cursor::Cursor;
 pub use damage::{Damage, Reason, Stop};
 pub use header::Header;
 pub use record::Record;
-pub use snapshot::{Broken, Selection, Snapshot};
+pub use selection::Selection;
+pub use snapshot::Snapshot;

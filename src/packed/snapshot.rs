@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use super::points_at::points_at;
 use super::scan::count;
 use super::search::{partition_point, record_start};
+use super::selection::subtract;
 use super::sort::sorted_copy;
-use super::{Cursor, Damage, Header, Reason, Record, Stop};
+use super::{Cursor, Damage, Header, Reason, Record, Selection, Stop};
 use crate::fs::Backing;
-use crate::model::{Fault, HashKind, Interrupt, Oid, Span};
+use crate::model::{HashKind, Interrupt, Oid, Span};
 
 /// The content of one packed-refs file.
 #[derive(Debug)]
@@ -24,41 +25,6 @@ pub struct Snapshot {
     /// Set by the first full read that finds the header's `sorted` to be false.
     disorder: OnceLock<Damage>,
     count: OnceLock<usize>,
-}
-
-/// Why a record cannot be used as a ref, though it can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
-    /// Its name stands in more than one record.
-    Duplicate,
-    /// Its name breaks a rule.
-    Name(Fault),
-    /// Its object id is all zeros.
-    ZeroOid,
-}
-
-impl Broken {
-    /// The word for it in Python.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Duplicate => "duplicate",
-            Self::Name(Fault::BadName) => "bad name",
-            Self::Name(Fault::UnsafeName) => "unsafe name",
-            Self::ZeroOid => "zero oid",
-        }
-    }
-}
-
-/// Which records a walk visits. The default is all of them.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Selection<'a> {
-    /// Only names that start with these bytes.
-    pub prefix: &'a [u8],
-    /// Only names that sort after this one.
-    pub start_after: Option<&'a [u8]>,
-    /// Neither these refs nor what lies below them; a trailing slash keeps the ref itself.
-    pub exclude: &'a [&'a [u8]],
 }
 
 impl Snapshot {
@@ -91,6 +57,12 @@ impl Snapshot {
             None => &self.backing,
             Some(copy) => copy,
         }
+    }
+
+    /// Where the records lie in [`Self::data`].
+    #[must_use]
+    pub(super) fn body(&self) -> &Span {
+        &self.body
     }
 
     /// The bytes of a span.
@@ -213,7 +185,7 @@ impl Snapshot {
         if self.bytes(record.name()) != name {
             return Ok(None);
         }
-        if self.is_named(self.following(&record), name) {
+        if self.following(&record).is_some_and(|next| self.bytes(next.name()) == name) {
             return Err(self.duplicate(&record));
         }
         Ok(Some(record))
@@ -248,19 +220,6 @@ impl Snapshot {
             || (self.header.peeled && self.bytes(record.name()).starts_with(b"refs/tags/"))
     }
 
-    /// Why the record cannot be used as a ref, if it cannot.
-    #[must_use]
-    pub fn broken(&self, record: &Record) -> Option<Broken> {
-        let name = self.bytes(record.name());
-        if self.is_named(self.following(record), name) || self.is_named(self.preceding(record), name) {
-            return Some(Broken::Duplicate);
-        }
-        if let Some(fault) = Fault::of(name) {
-            return Some(Broken::Name(fault));
-        }
-        self.bytes(record.oid()).iter().all(|&b| b == b'0').then_some(Broken::ZeroOid)
-    }
-
     /// Damage at the first of the lines that hold this name, where it lies in the file.
     fn duplicate(&self, record: &Record) -> Damage {
         let offset = if self.sorted.is_none() {
@@ -289,20 +248,6 @@ impl Snapshot {
         Ok(start..end)
     }
 
-    fn following(&self, record: &Record) -> Option<Record> {
-        let next = Some(record.end()).filter(|next| *next < self.body.end)?;
-        Record::parse(self.data(), next, self.hash?).ok()
-    }
-
-    fn preceding(&self, record: &Record) -> Option<Record> {
-        let last = record.start().checked_sub(1).filter(|last| *last >= self.body.start)?;
-        Record::parse(self.data(), record_start(self.data(), self.body.start, last), self.hash?).ok()
-    }
-
-    fn is_named(&self, record: Option<Record>, name: &[u8]) -> bool {
-        record.is_some_and(|record| self.bytes(record.name()) == name)
-    }
-
     /// A file that was cut shows it at its end: looked at when opening, so that no list of it is ever short in silence.
     fn check_last_record(&self) -> Result<(), Damage> {
         let Some(last) = self.body.end.checked_sub(1).filter(|last| *last >= self.body.start) else { return Ok(()) };
@@ -319,22 +264,6 @@ fn guess_hash(body: &[u8]) -> Option<HashKind> {
     }
     let digits = body.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     Some(if digits == HashKind::Sha256.hex_len() { HashKind::Sha256 } else { HashKind::Sha1 })
-}
-
-/// What is left of `whole` without the `holes`, in order.
-fn subtract(whole: Span, mut holes: Vec<Span>) -> Vec<Span> {
-    holes.sort_by_key(|hole| hole.start);
-    let mut kept = Vec::with_capacity(holes.len().saturating_add(1));
-    let mut pos = whole.start;
-    for hole in holes.into_iter().filter(|hole| !hole.is_empty()) {
-        if hole.start > pos {
-            kept.push(pos..hole.start.min(whole.end));
-        }
-        pos = pos.max(hole.end);
-    }
-    kept.push(pos..whole.end);
-    kept.retain(|span| span.start < span.end);
-    kept
 }
 
 /// The offset of the first line of `data` at or after `first` that is exactly `line`.

@@ -11,7 +11,11 @@ use super::source::{Refusal, Source, fill, view};
 use crate::model::Span;
 use crate::packed::{Broken, Record};
 
-/// One ref as it lies on disk. Made by a reader, whose file it keeps open.
+/// One ref as it lies on disk. Readers make them; `name, oid, peeled = ref` unpacks into views.
+///
+/// Fields are made when asked for. Those that are memoryviews are read-only, one-dimensional views of bytes into the
+/// file: no copy is made, they hash and compare like the equal `bytes`, and each keeps the file open while it is held
+/// (`bytes(view)` copies). `memoryview(ref)` is the whole record. Equal only to itself.
 #[pyclass(frozen, module = "refspan")]
 pub(crate) struct RefView {
     source: Py<Source>,
@@ -68,59 +72,75 @@ impl RefView {
     #[pyo3(name = "__match_args__")]
     const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("name", "oid", "peeled");
 
+    /// The full name, as it lies on disk; git requires no encoding.
     #[getter]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         view(py, &self.source, self.record().name())
     }
 
+    /// The object id as stored: in packed-refs 40 or 64 hex digits, of whatever case the file has.
     #[getter]
     fn oid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         view(py, &self.source, self.record().oid())
     }
 
+    /// What an annotated tag points at in the end, stored as `oid` is; None if the file does not say.
     #[getter]
     fn peeled<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
         self.record().peeled().map(|span| view(py, &self.source, span)).transpose()
     }
 
+    /// The name a symbolic ref points at. Always None in packed-refs, which cannot hold any.
     #[getter]
     #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn target(&self) -> Option<Py<PyMemoryView>> {
         None
     }
 
+    /// The name as text: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale.
     #[getter]
     fn refname<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         refname(py, self.name_bytes())
     }
 
+    /// The object id as lower-case hex digits.
     #[getter]
     fn hex(&self) -> String {
         self.hex_of(self.record().oid())
     }
 
+    /// The peeled object id as lower-case hex digits; None if the file does not say.
     #[getter]
     fn peeled_hex(&self) -> Option<String> {
         self.record().peeled().map(|span| self.hex_of(span))
     }
 
+    /// What the record holds. Always "oid" in packed-refs.
     #[getter]
     #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn kind(&self) -> &'static str {
         "oid"
     }
 
+    /// Whether `peeled is None` means that the object is no annotated tag.
+    ///
+    /// True where a `^` line stands, under `fully-peeled`, and below `refs/tags/` under `peeled`.
     #[getter]
     fn peel_known(&self) -> bool {
         self.source.get().snapshot().peel_known(&self.record())
     }
 
+    /// The reftable transaction that wrote the record. Always None in packed-refs.
     #[getter]
     #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn update_index(&self) -> Option<u64> {
         None
     }
 
+    /// Why the ref cannot be used, the first that holds; None if it can.
+    ///
+    /// "duplicate": the name stands in more than one line. "unsafe name": it breaks git's rule for names that may
+    /// become a path. "bad name": safe, but `git check-ref-format --allow-onelevel` refuses it. "zero oid".
     #[getter]
     fn broken(&self) -> Option<&'static str> {
         self.source.get().snapshot().broken(&self.record()).map(Broken::as_str)
