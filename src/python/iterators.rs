@@ -1,8 +1,7 @@
 //! What `for` runs over: refs, names or records of a reader. May be shared between threads: each item goes to one.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pyo3::prelude::*;
+use spin::Mutex;
 
 use super::error::to_py;
 use super::ref_view::RefView;
@@ -38,10 +37,6 @@ impl Walk {
     pub(super) fn new(source: Py<Source>, cursor: Cursor, item: Item) -> Self {
         Self { source, item, state: Mutex::new(State { cursor, recent: [None, None] }) }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[pymethods]
@@ -51,12 +46,15 @@ impl Walk {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // No Python code runs while this is held: a thread that waits for it with the GIL taken does not wait long.
-        let mut state = self.state();
+        // No Python code runs while this is held, so whoever waits for it, with the GIL taken too, does not wait long.
+        let mut state = self.state.lock();
         let record = match self.source.get().file().next(&mut state.cursor) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(to_py(py, error)),
+            Err(error) => {
+                drop(state);
+                return Err(to_py(py, error));
+            }
         };
         match self.item {
             Item::Ref => {
@@ -69,7 +67,7 @@ impl Walk {
                 }
                 drop(state);
                 let view = Bound::new(py, RefView::new(self.source.clone_ref(py), record))?;
-                let old = self.state().recent[0].replace(view.clone().unbind());
+                let old = self.state.lock().recent[0].replace(view.clone().unbind());
                 drop(old);
                 Ok(Some(view.into_any()))
             }
@@ -112,7 +110,7 @@ impl Found {
     }
 
     fn __next__(&self, py: Python<'_>) -> Option<RefView> {
-        let record = self.records.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+        let record = self.records.lock().next()?;
         Some(RefView::new(self.source.clone_ref(py), record))
     }
 }
