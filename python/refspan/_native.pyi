@@ -10,9 +10,7 @@ __all__ = ["PackedRefs", "RefView", "show_ref"]
 
 _T = TypeVar("_T")
 
-def show_ref(
-    packed: PackedRefs, write: Callable[[bytes], object], report: Callable[[RefView, str], object]
-) -> None:
+def show_ref(packed: PackedRefs, write: Callable[[bytes], object], report: Callable[[RefView, str], object]) -> None:
     """Give `write` the refs of `packed` as the text of `git show-ref -d`, piece by piece, and `report` each broken one.
 
     Duplicates are in the text too, as in git's; badly named refs and zero object ids are only reported. Raises
@@ -104,7 +102,8 @@ class PackedRefs:
 
         `start_after`: only names that sort after this one, whether it exists or not. `exclude`: leave out these refs
         and what lies below them (`refs/pull` leaves out `refs/pull` and `refs/pull/…`, not `refs/pullover`; with a
-        trailing slash only what lies below). Names, not patterns: `*`, `?`, `[` and `\\` raise `RefNameError`.
+        trailing slash only what lies below; an empty one nothing). Names, not patterns:
+        `*`, `?`, `[` and `\\` raise `RefNameError`.
 
         Each limit is a seek of O(log n); what it leaves out is not read, hence not checked. Raises `CorruptError` for
         damage on the way there or, from the iterator, in a ref that it reaches.
@@ -119,9 +118,9 @@ class PackedRefs:
     def points_at(self, oid: str | Buffer) -> Iterator[RefView]:
         """The refs whose object id, or whose peeled object id, is `oid`, in order.
 
-        `oid` is hex text, hex bytes or raw bytes, of either case; one of another hash matches nothing. Searches the
-        bytes of the whole file for it, at about the speed of memory, and reads only the records that it hits: only
-        damage in those raises `CorruptError`. Raises `InvalidValueError` if `oid` is none.
+        `oid` is hex text or hex bytes (40 or 64 digits, of either case) or raw bytes (20 or 32); one of another hash
+        matches nothing. Searches the bytes of the whole file for it, at about the speed of memory, and reads only the
+        records that it hits: only damage in those raises `CorruptError`. Raises `InvalidValueError` if `oid` is none.
         """
 
     def is_stale(self) -> bool:

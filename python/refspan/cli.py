@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     dump = commands.add_parser(
         "dump",
         help="print a packed-refs file as `git show-ref -d` would",
-        description="Print the refs of a packed-refs file as `git show-ref -d` would. Broken refs are named on stderr.",
+        description="Print the refs of a packed-refs file as `git show-ref -d` would. Broken refs, "
+        "duplicates among them, are named on stderr, and the exit code is then 128.",
     )
     dump.add_argument("path", help="the packed-refs file")
     dump.add_argument("--hash", choices=["sha1", "sha256"], help="the object ids' hash, if not the one they look like")

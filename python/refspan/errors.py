@@ -7,7 +7,6 @@ is a plain `OSError` with `errno` and `filename`.
 from __future__ import annotations
 
 import errno
-from typing import Any
 
 __all__ = [
     "CaseConflictError",
@@ -125,7 +124,7 @@ class RefNotFoundError(Error, KeyError):
 class StaleError(Error):
     """A ref is not where the caller expected it. Attributes: `name`, `expected`, `actual`."""
 
-    def __init__(self, name: str, expected: Any, actual: Any) -> None:
+    def __init__(self, name: str, expected: object, actual: object) -> None:
         super().__init__(name, expected, actual)
         self.name = name
         self.expected = expected
@@ -138,7 +137,7 @@ class StaleError(Error):
 class InvalidValueError(Error, ValueError):
     """Not an object id. Attributes: `name` of the ref it was meant for (None in a search), `value` as given."""
 
-    def __init__(self, name: str | None, value: Any) -> None:
+    def __init__(self, name: str | None, value: object) -> None:
         super().__init__(name, value)
         self.name = name
         self.value = value

@@ -30,9 +30,6 @@ pub enum Error {
         /// Its answer.
         source: io::Error,
     },
-    /// A value that cannot be an object id of the file's hash.
-    #[error("not an object id: {0}")]
-    InvalidOid(String),
     /// A value that cannot be used as a refname here.
     #[error("{reason}: {}", name.escape_ascii())]
     RefName {

@@ -1,7 +1,5 @@
 //! Object ids of both hashes, and the hex digits that spell them.
 
-use super::{Error, Result};
-
 /// The hash a repository names its objects with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HashKind {
@@ -55,25 +53,22 @@ pub struct Oid {
 }
 
 impl Oid {
-    /// Reads an object id as its length tells: 20 or 32 raw bytes, 40 or 64 hex digits of either case.
-    ///
-    /// # Errors
-    /// [`Error::InvalidOid`] if the length is another or a digit is not hex.
-    pub fn parse(value: &[u8]) -> Result<Self> {
-        let invalid = || Error::InvalidOid(value.escape_ascii().to_string());
+    /// The object id of these 40 or 64 hex digits, of either case.
+    #[must_use]
+    pub fn from_hex(digits: &[u8]) -> Option<Self> {
+        let kind = HashKind::ALL.into_iter().find(|kind| kind.hex_len() == digits.len())?;
         let mut raw = [0; 32];
-        for kind in HashKind::ALL {
-            let slot = raw.get_mut(..kind.raw_len()).ok_or_else(invalid)?;
-            if value.len() == kind.raw_len() {
-                slot.copy_from_slice(value);
-                return Ok(Self { kind, raw });
-            }
-            if value.len() == kind.hex_len() {
-                hex::decode_to_slice(value, slot).map_err(|_| invalid())?;
-                return Ok(Self { kind, raw });
-            }
-        }
-        Err(invalid())
+        hex::decode_to_slice(digits, raw.get_mut(..kind.raw_len())?).ok()?;
+        Some(Self { kind, raw })
+    }
+
+    /// The object id of these 20 or 32 bytes.
+    #[must_use]
+    pub fn from_raw(bytes: &[u8]) -> Option<Self> {
+        let kind = HashKind::ALL.into_iter().find(|kind| kind.raw_len() == bytes.len())?;
+        let mut raw = [0; 32];
+        raw.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self { kind, raw })
     }
 
     /// The hash that this is an id of.
@@ -110,22 +105,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parses_raw_and_hex_of_both_hashes_to_the_same_id() {
+    fn raw_and_hex_of_both_hashes_are_the_same_id() {
         for kind in HashKind::ALL {
             let raw: Vec<u8> = (0..kind.raw_len()).map(|i| u8::try_from(i * 7).unwrap()).collect();
             let lower = hex::encode(&raw);
-            let id = Oid::parse(&raw).unwrap();
+            let id = Oid::from_raw(&raw).unwrap();
             assert_eq!(id.kind(), kind);
             assert_eq!(id.to_hex(), lower);
-            assert_eq!(Oid::parse(lower.as_bytes()).unwrap(), id);
-            assert_eq!(Oid::parse(lower.to_uppercase().as_bytes()).unwrap(), id);
+            assert_eq!(Oid::from_hex(lower.as_bytes()), Some(id));
+            assert_eq!(Oid::from_hex(lower.to_uppercase().as_bytes()), Some(id));
         }
     }
 
     #[test]
-    fn refuses_other_lengths_and_digits() {
-        for bad in [&b""[..], b"abcd", &[b'0'; 39], &[b'0'; 41], &[b'g'; 40], &[0; 33]] {
-            assert!(matches!(Oid::parse(bad), Err(Error::InvalidOid(_))), "{bad:?}");
+    fn other_lengths_and_digits_are_no_id() {
+        for bad in [&b""[..], b"abcd", &[b'0'; 20], &[b'0'; 39], &[b'0'; 41], &[b'g'; 40]] {
+            assert_eq!(Oid::from_hex(bad), None, "{bad:?}");
+        }
+        for bad in [&b""[..], &[0; 19], &[0; 33], &[b'0'; 40]] {
+            assert_eq!(Oid::from_raw(bad), None, "{bad:?}");
         }
     }
 

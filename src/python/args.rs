@@ -72,17 +72,14 @@ pub(super) fn not_patterns(py: Python<'_>, names: &[Name<'_>]) -> PyResult<()> {
 
 /// An object id from hex `str`, hex bytes or raw bytes.
 pub(super) fn oid(value: &Bound<'_, PyAny>) -> PyResult<Oid> {
-    let py = value.py();
-    let bytes = match value.cast::<PyString>() {
-        Ok(hex) => match hex.to_str() {
-            Ok(hex) => hex.as_bytes().to_vec(),
-            Err(_) => return Err(raise(py, "InvalidValueError", (None::<&str>, hex))),
-        },
-        Err(_) => {
-            bytes_of(value)?.ok_or_else(|| PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes"))?
-        }
+    let oid = if let Ok(hex) = value.cast::<PyString>() {
+        hex.to_str().ok().and_then(|hex| Oid::from_hex(hex.as_bytes()))
+    } else {
+        let bytes = bytes_of(value)?;
+        let bytes = bytes.ok_or_else(|| PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes"))?;
+        Oid::from_raw(&bytes).or_else(|| Oid::from_hex(&bytes))
     };
-    Oid::parse(&bytes).map_err(|error| to_py(py, error))
+    oid.ok_or_else(|| raise(value.py(), "InvalidValueError", (None::<&str>, value)))
 }
 
 /// The hash of a `hash=` argument.

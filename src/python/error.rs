@@ -17,7 +17,6 @@ pub(super) fn to_py(py: Python<'_>, error: Error) -> PyErr {
             raise(py, "CorruptError", (path.as_os_str(), offset, line, reason))
         }
         Error::Io { path, source } => os_error(py, &path, &source),
-        Error::InvalidOid(value) => raise(py, "InvalidValueError", (None::<&str>, value)),
         Error::RefName { name, reason } => raise(py, "RefNameError", (PyBytes::new(py, &name), reason)),
         // Only an interrupt of `bulk` says so, and that has the exception at hand.
         Error::Interrupted => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),

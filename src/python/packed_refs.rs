@@ -119,7 +119,8 @@ impl PackedRefs {
     ///
     /// `start_after`: only names that sort after this one, whether it exists or not. `exclude`: leave out these refs
     /// and what lies below them (`refs/pull` leaves out `refs/pull` and `refs/pull/…`, not `refs/pullover`; with a
-    /// trailing slash only what lies below). Names, not patterns: `*`, `?`, `[` and `\` raise `RefNameError`.
+    /// trailing slash only what lies below; an empty one nothing). Names, not patterns:
+    /// `*`, `?`, `[` and `\` raise `RefNameError`.
     ///
     /// Each limit is a seek of O(log n); what it leaves out is not read, hence not checked. Raises `CorruptError` for
     /// damage on the way there or, from the iterator, in a ref that it reaches.
@@ -179,9 +180,9 @@ impl PackedRefs {
 
     /// The refs whose object id, or whose peeled object id, is `oid`, in order.
     ///
-    /// `oid` is hex text, hex bytes or raw bytes, of either case; one of another hash matches nothing. Searches the
-    /// bytes of the whole file for it, at about the speed of memory, and reads only the records that it hits: only
-    /// damage in those raises `CorruptError`. Raises `InvalidValueError` if `oid` is none.
+    /// `oid` is hex text or hex bytes (40 or 64 digits, of either case) or raw bytes (20 or 32); one of another hash
+    /// matches nothing. Searches the bytes of the whole file for it, at about the speed of memory, and reads only the
+    /// records that it hits: only damage in those raises `CorruptError`. Raises `InvalidValueError` if `oid` is none.
     fn points_at(&self, oid: &Bound<'_, PyAny>) -> PyResult<Found> {
         let (py, file, oid) = (oid.py(), self.file(), args::oid(oid)?);
         let records = bulk(py, |interrupt| file.points_at(&oid, interrupt))?;
