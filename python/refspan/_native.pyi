@@ -193,8 +193,8 @@ class RefView:
     def broken(self) -> Literal["duplicate", "unsafe name", "bad name", "zero oid"] | None:
         """Why the ref cannot be used, the first that holds; None if it can.
 
-        "duplicate": the name stands in more than one line. "unsafe name": it breaks git's rule for names that may
-        become a path. "bad name": safe, but `git check-ref-format --allow-onelevel` refuses it. "zero oid".
+        "duplicate": the name stands in more than one line. "unsafe name": `git check-ref-format --allow-onelevel`
+        refuses it, and no path may be built from it. "bad name": refused too, but harmless as a path. "zero oid".
         """
 
     # `peeled` may be None, but no type says which of the three: Any lets each be used as what it is.

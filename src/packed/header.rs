@@ -42,6 +42,8 @@ impl Header {
                 b"peeled" => header.peeled = true,
                 b"fully-peeled" => header.fully_peeled = true,
                 b"sorted" => header.sorted = true,
+                // A refname: the LF behind the traits was lost, and with it a record that must not vanish.
+                token if token.contains(&b'/') => return Err(damaged(Reason::BadHeader)),
                 _ => {}
             }
         }
@@ -77,7 +79,8 @@ mod tests {
 
     #[test]
     fn another_comment_on_line_one_is_damage() {
-        for data in [&b"# packed\n"[..], b"#\n", b"# pack-refs with:peeled\n"] {
+        let swallowed = b"# pack-refs with: sorted *0123456789012345678901234567890123456789 refs/heads/a\n";
+        for data in [&b"# packed\n"[..], b"#\n", b"# pack-refs with:peeled\n", swallowed] {
             assert_eq!(Header::parse(data), Err(Damage { offset: 0, line: 1, reason: Reason::BadHeader }));
         }
         assert_eq!(

@@ -9,7 +9,11 @@ use crate::model::{HashKind, Span};
 pub(super) fn record_start(data: &[u8], first: usize, pos: usize) -> usize {
     let line = line_start(data, first, pos);
     if line > first && data.get(line) == Some(&b'^') {
-        return line_start(data, first, line.saturating_sub(1));
+        let above = line_start(data, first, line.saturating_sub(1));
+        // Below another `^` line it belongs to no record, and is found to be damage where it stands.
+        if data.get(above) != Some(&b'^') {
+            return above;
+        }
     }
     line
 }

@@ -35,12 +35,12 @@ impl Snapshot {
     pub fn new(backing: Backing, hash: Option<HashKind>, interrupt: Interrupt<'_>) -> Result<Self, Stop> {
         let header = Header::parse(&backing)?;
         let body = header.len..backing.len();
-        let hash = hash.or_else(|| guess_hash(backing.get(body.clone()).unwrap_or_default()));
+        let hash = hash.or_else(|| guess_hash(&backing, &body));
         let mut snapshot =
             Self { backing, header, hash, sorted: None, body, disorder: OnceLock::new(), count: OnceLock::new() };
-        snapshot.check_last_record()?;
-        if !header.sorted
-            && let Some(hash) = hash
+        if header.sorted {
+            snapshot.check_last_record()?;
+        } else if let Some(hash) = hash
             && let Some(copy) = sorted_copy(&snapshot.backing, &snapshot.body, hash, interrupt)?
         {
             snapshot.body = 0..copy.len();
@@ -250,20 +250,23 @@ impl Snapshot {
 
     /// A file that was cut shows it at its end: looked at when opening, so that no list of it is ever short in silence.
     fn check_last_record(&self) -> Result<(), Damage> {
-        let Some(last) = self.body.end.checked_sub(1).filter(|last| *last >= self.body.start) else { return Ok(()) };
-        let start = record_start(self.data(), self.body.start, last);
-        let hash = self.hash.unwrap_or(HashKind::Sha1);
-        Record::parse(self.data(), start, hash).map(|_| ())
+        let Some(hash) = self.hash.filter(|_| !self.body.is_empty()) else { return Ok(()) };
+        Record::parse(self.data(), last_record_start(self.data(), &self.body), hash).map(|_| ())
     }
 }
 
-/// The hash whose width the first line's hex digits have; SHA-1, git's default, if they have neither's.
-fn guess_hash(body: &[u8]) -> Option<HashKind> {
+/// The hash with which the first record can be read, or, if that is damaged, the last one; SHA-1, git's default, if
+/// neither tells. `None` without records.
+fn guess_hash(data: &[u8], body: &Span) -> Option<HashKind> {
     if body.is_empty() {
         return None;
     }
-    let digits = body.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-    Some(if digits == HashKind::Sha256.hex_len() { HashKind::Sha256 } else { HashKind::Sha1 })
+    let hash_at = |start| HashKind::ALL.into_iter().find(|hash| Record::read(data, start, *hash).is_some());
+    hash_at(body.start).or_else(|| hash_at(last_record_start(data, body))).or(Some(HashKind::Sha1))
+}
+
+fn last_record_start(data: &[u8], body: &Span) -> usize {
+    record_start(data, body.start, body.end.saturating_sub(1))
 }
 
 /// The offset of the first line of `data` at or after `first` that is exactly `line`.

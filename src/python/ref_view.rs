@@ -139,8 +139,8 @@ impl RefView {
 
     /// Why the ref cannot be used, the first that holds; None if it can.
     ///
-    /// "duplicate": the name stands in more than one line. "unsafe name": it breaks git's rule for names that may
-    /// become a path. "bad name": safe, but `git check-ref-format --allow-onelevel` refuses it. "zero oid".
+    /// "duplicate": the name stands in more than one line. "unsafe name": `git check-ref-format --allow-onelevel`
+    /// refuses it, and no path may be built from it. "bad name": refused too, but harmless as a path. "zero oid".
     #[getter]
     fn broken(&self) -> Option<&'static str> {
         self.source.get().snapshot().broken(&self.record()).map(Broken::as_str)

@@ -1,0 +1,174 @@
+//! What a reader may allocate: nothing for a record, nothing for a lookup.
+#![expect(unsafe_code, reason = "an allocator that counts has to be one")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+
+use refspan::packed::{Selection, Snapshot};
+use refspan::store::PackedFile;
+
+/// The system's allocator, which counts for each thread how often it is asked for memory.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count_one() {
+    // A thread that is ending has no counter any more.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count_one();
+        // SAFETY: the caller keeps the promises of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count_one();
+        // SAFETY: the caller keeps the promises of `GlobalAlloc::realloc`; all memory is the system allocator's.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the promises of `GlobalAlloc::dealloc`; all memory is the system allocator's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How often this thread asks for memory while `work` runs.
+fn allocations<T>(work: impl FnOnce() -> T) -> (usize, T) {
+    let before = COUNT.get();
+    let result = work();
+    (COUNT.get() - before, result)
+}
+
+/// A packed-refs file with so many records, every third a tag, and the directory that holds it.
+fn packed_refs(header: &str, count: usize) -> (tempfile::TempDir, PathBuf) {
+    let mut text = header.to_owned();
+    for i in 0..count {
+        writeln!(text, "{i:040x} refs/heads/topic/{i:07}").unwrap();
+        if i % 3 == 0 {
+            writeln!(text, "^{i:040x}").unwrap();
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("packed-refs");
+    fs::write(&path, text).unwrap();
+    (directory, path)
+}
+
+const SORTED: &str = "# pack-refs with: peeled fully-peeled sorted \n";
+
+fn open(path: PathBuf) -> PackedFile {
+    PackedFile::open(path, None, true, &mut || true).unwrap()
+}
+
+fn walk(packed: &PackedFile, selection: Selection<'_>) -> usize {
+    let mut cursor = packed.select(selection).unwrap();
+    let mut count = 0;
+    while packed.next(&mut cursor).unwrap().is_some() {
+        count += 1;
+    }
+    count
+}
+
+/// The allocations of `work` on a reader of 1 000 records and on one of 100 000.
+fn small_and_large(work: impl Fn(&PackedFile)) -> [usize; 2] {
+    [1_000, 100_000].map(|count| {
+        let (_directory, path) = packed_refs(SORTED, count);
+        let packed = open(path);
+        allocations(|| work(&packed)).0
+    })
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(black_box(Box::new(1)))).0, 1);
+    assert_eq!(allocations(|| ()).0, 0);
+}
+
+#[test]
+fn opening_a_sorted_file_does_not_depend_on_its_records() {
+    // Both files are mapped: a smaller one would be read into memory.
+    let [small, large] = [1_000, 100_000].map(|count| {
+        let (_directory, path) = packed_refs(SORTED, count);
+        allocations(|| open(path)).0
+    });
+    assert_eq!(small, large);
+}
+
+#[test]
+fn opening_a_file_that_turns_out_to_be_sorted_does_not_either() {
+    let [small, large] = [1_000, 100_000].map(|count| {
+        let (_directory, path) = packed_refs("", count);
+        allocations(|| open(path)).0
+    });
+    assert_eq!(small, large);
+}
+
+#[test]
+fn a_walk_allocates_the_same_for_few_and_for_many_records() {
+    let [small, large] = small_and_large(|packed| assert!(walk(packed, Selection::default()) >= 1_000));
+    assert_eq!(small, large);
+}
+
+#[test]
+fn a_prefix_walk_allocates_the_same_for_few_and_for_many_records() {
+    let selection = Selection {
+        prefix: b"refs/heads/topic/",
+        start_after: Some(b"refs/heads/topic/0000007"),
+        exclude: &[b"refs/heads/topic/0000010", b"refs/heads/topic/0000020/"],
+    };
+    let [small, large] = small_and_large(|packed| assert!(walk(packed, selection) >= 990));
+    assert_eq!(small, large);
+}
+
+#[test]
+fn a_lookup_allocates_nothing() {
+    let (_directory, path) = packed_refs(SORTED, 1_000);
+    let packed = open(path);
+    let (count, ()) = allocations(|| {
+        assert!(packed.find(b"refs/heads/topic/0000500").unwrap().is_some());
+        assert!(packed.find(b"refs/heads/topic/0000999").unwrap().is_some());
+        assert!(packed.find(b"refs/absent").unwrap().is_none());
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn telling_what_is_broken_allocates_nothing() {
+    let (_directory, path) = packed_refs(SORTED, 1_000);
+    let packed = open(path);
+    let snapshot: &Snapshot = packed.snapshot();
+    let record = packed.find(b"refs/heads/topic/0000500").unwrap().unwrap();
+    assert_eq!(allocations(|| assert!(snapshot.broken(&record).is_none())).0, 0);
+}
+
+#[test]
+fn a_count_by_one_thread_allocates_nothing() {
+    // Larger files are counted by two threads, and starting those takes memory.
+    let (_directory, path) = packed_refs(SORTED, 40_000);
+    let packed = open(path);
+    assert_eq!(allocations(|| assert_eq!(packed.count(&mut || true).unwrap(), 40_000)).0, 0);
+}
+
+#[test]
+fn a_count_by_two_threads_allocates_the_same_for_many_and_for_more_records() {
+    let [many, more] = [80_000, 160_000].map(|count| {
+        let (_directory, path) = packed_refs(SORTED, count);
+        let packed = open(path);
+        allocations(|| assert_eq!(packed.count(&mut || true).unwrap(), count)).0
+    });
+    assert_eq!(many, more);
+}
