@@ -9,6 +9,7 @@
 //! python   PyO3 classes (feature "python")
 //! store    one repository's refs; here: one packed-refs file as it is opened
 //! packed   packed-refs: bytes <-> records; no I/O
+//! reftable tables: bytes <-> records, and their merge; no I/O
 //! fs       maps, reads and identifies files: the only floor that asks the OS
 //! model    oids, refnames, spans, errors: plain data and its rules
 //! ```
@@ -18,4 +19,5 @@ pub mod model;
 pub mod packed;
 #[cfg(feature = "python")]
 mod python;
+pub mod reftable;
 pub mod store;

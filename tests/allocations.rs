@@ -1,15 +1,21 @@
 //! What a reader may allocate: nothing for a record, nothing for a lookup.
 #![expect(unsafe_code, reason = "an allocator that counts has to be one")]
 
+mod table_writer;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Write;
 use std::fs;
 use std::hint::black_box;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use refspan::packed::{Selection, Snapshot};
-use refspan::store::PackedFile;
+use refspan::model::Selection;
+use refspan::packed::Snapshot;
+use refspan::reftable::Kind;
+use refspan::store::{PackedFile, Tables};
+use table_writer::{Logs, Refs, Value};
 
 /// The system's allocator, which counts for each thread how often it is asked for memory.
 struct Counting;
@@ -171,4 +177,94 @@ fn a_count_by_two_threads_allocates_the_same_for_many_and_for_more_records() {
         allocations(|| assert_eq!(packed.count(&mut || true).unwrap(), count)).0
     });
     assert_eq!(many, more);
+}
+
+/// So many tables, of so many refs and log entries each, no two of one name; and the directories that hold them.
+fn stack(tables: usize, count: usize) -> (Vec<tempfile::TempDir>, Tables) {
+    let (directories, files) = (0..tables)
+        .map(|table| {
+            let name = |i: usize| format!("refs/heads/topic/{:07}", i * tables + table).into_bytes();
+            let value = |i: usize| match i % 4 {
+                0 if i > 0 => Value::Deletion,
+                1 => Value::Peeled([1; 20], [2; 20]),
+                2 => Value::Symref(b"refs/heads/main".to_vec()),
+                _ => Value::Oid([1; 20]),
+            };
+            let refs: Refs = (0..count).map(|i| (name(i), value(i))).collect();
+            let logs: Logs = (0..count).map(|i| ((name(i), !1), Some(b"message".to_vec()))).collect();
+            table_writer::open(&table_writer::write(&refs, &logs, 4096, true))
+        })
+        .unzip();
+    (directories, Tables::stacked(files, None))
+}
+
+fn walk_tables(tables: &Tables) -> usize {
+    let mut walk = tables.select(&Selection::default());
+    let mut count = 0;
+    while tables.next(&mut walk).unwrap().is_some() {
+        count += 1;
+    }
+    count
+}
+
+/// The allocations of `work` on stacks with few and with many records in each table.
+fn few_and_many(tables: usize, work: impl Fn(&Tables)) -> [usize; 2] {
+    [1_000, 20_000].map(|count| {
+        let (_directories, tables) = stack(tables, count);
+        allocations(|| work(&tables)).0
+    })
+}
+
+#[test]
+fn a_walk_over_a_table_whose_batches_nobody_holds_allocates_the_same_for_few_and_for_many_records() {
+    let [few, many] = few_and_many(1, |tables| assert!(walk_tables(tables) > 700));
+    assert_eq!(few, many);
+}
+
+#[test]
+fn a_walk_over_a_table_whose_batches_are_held_allocates_three_times_a_block_at_the_most() {
+    let (_directories, tables) = stack(1, 20_000);
+    let blocks = tables.files()[0].blocks(&mut || true).unwrap();
+    let blocks = blocks.iter().filter(|summary| summary.block.kind == Kind::Ref).count();
+    let mut held = Vec::with_capacity(blocks);
+    let (count, ()) = allocations(|| {
+        let mut walk = tables.select(&Selection::default());
+        while let Some(number) = tables.next(&mut walk).unwrap() {
+            let batch = walk.cursor(number).unwrap().batch();
+            if held.last().is_none_or(|last| !Arc::ptr_eq(last, batch)) {
+                held.push(batch.clone());
+            }
+        }
+    });
+    assert_eq!(held.len(), blocks);
+    // The walk itself takes a few.
+    assert!(count <= 3 * blocks + 20, "{count} for {blocks} blocks");
+}
+
+#[test]
+fn a_merge_of_ten_tables_allocates_the_same_for_few_and_for_many_records() {
+    let [few, many] = few_and_many(10, |tables| assert!(walk_tables(tables) > 7_000));
+    assert_eq!(few, many);
+}
+
+#[test]
+fn a_walk_over_logs_allocates_the_same_for_few_and_for_many_records() {
+    let [few, many] = few_and_many(10, |tables| tables.check_logs(&mut || true).unwrap());
+    assert_eq!(few, many);
+}
+
+#[test]
+fn a_look_up_in_a_table_allocates_the_same_among_few_and_among_many_records() {
+    let [few, many] = few_and_many(1, |tables| {
+        assert!(tables.find(b"refs/heads/topic/0000501").unwrap().is_some());
+        assert!(tables.find(b"refs/absent").unwrap().is_none());
+    });
+    assert_eq!(few, many);
+    assert!(many <= 20, "{many}");
+}
+
+#[test]
+fn a_count_of_tables_allocates_the_same_for_few_and_for_many_records() {
+    let [few, many] = few_and_many(10, |tables| assert!(tables.count(&mut || true).unwrap() > 7_000));
+    assert_eq!(few, many);
 }

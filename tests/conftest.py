@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from reftable_support import StackBuilder, build_stack
 from support import GIT_ENVIRONMENT, Builder, Hash, Ref, build_repository, write_packed
 
 # Machines differ too much in speed for an example to have a deadline.
@@ -50,6 +51,20 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Builder:
     @functools.cache
     def build(count: int, hash_: Hash = "sha1") -> Path:
         return build_repository(tmp_path_factory.mktemp(f"{hash_}-{count}"), count, hash_)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def stacked(repository: Builder, tmp_path_factory: pytest.TempPathFactory) -> StackBuilder:
+    """The same repositories with their refs in one reftable, each built once. Not to be changed."""
+
+    @functools.cache
+    def build(
+        count: int, hash_: Hash = "sha1", *, block_size: int = 4096, interval: int = 16, objects: bool = True
+    ) -> Path:
+        repo = tmp_path_factory.mktemp(f"stack-{hash_}-{count}") / "repo.git"
+        return build_stack(repository(count, hash_), repo, block_size=block_size, interval=interval, objects=objects)
 
     return build
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use refspan::fs::Backing;
-use refspan::model::{HashKind, Oid};
-use refspan::packed::{Cursor, Damage, Record, Selection, Snapshot};
+use refspan::model::{HashKind, Oid, Selection};
+use refspan::packed::{Cursor, Damage, Record, Snapshot};
 
 const ROUNDS: u64 = 300;
 const SORTED: &[u8] = b"# pack-refs with: peeled fully-peeled sorted \n";

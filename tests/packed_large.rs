@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use refspan::fs::Backing;
-use refspan::model::{Error, Oid};
-use refspan::packed::{Damage, Reason, Selection, Snapshot, Stop};
+use refspan::model::{Error, Oid, Selection};
+use refspan::packed::{Damage, Reason, Snapshot, Stop};
 use refspan::store::PackedFile;
 
 const SORTED: &[u8] = b"# pack-refs with: peeled fully-peeled sorted \n";

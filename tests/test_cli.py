@@ -111,9 +111,9 @@ def test_dump_of_a_file_without_refs_prints_nothing(tmp_path: Path, traits: str 
     ],
 )
 def test_dump_names_a_broken_ref_and_prints_the_others(tmp_path: Path, broken: Ref, told: bytes) -> None:
-    path = write_packed(tmp_path / "packed-refs", [Ref(b"refs/heads/a", OID, None), broken, Ref(b"s/c", OID, None)])
+    path = write_packed(tmp_path / "packed-refs", [Ref(b"refs/heads/a", OID, None), broken, Ref(b"refs/z", OID, None)])
     done = refspan("dump", path)
-    assert (done.returncode, done.stdout) == (128, OID + b" refs/heads/a\n" + OID + b" s/c\n")
+    assert (done.returncode, done.stdout) == (128, OID + b" refs/heads/a\n" + OID + b" refs/z\n")
     assert done.stderr == b"refspan: %s: %s\n" % (bytes(path), told)
 
 
@@ -195,3 +195,25 @@ def test_help_is_no_error(args: list[str]) -> None:
     done = refspan(*args)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"usage: refspan ")
+
+
+def test_dump_to_a_full_disk_fails_whether_buffered_or_not(tmp_path: Path) -> None:
+    path = write_packed(tmp_path / "packed-refs", [Ref(b"refs/heads/%05d" % i, OID, None) for i in range(2000)])
+    script = 'ulimit -f 20; trap "" XFSZ; "$0" $1 -m refspan dump "$2" > "$3"'
+    for option in ("-u", "-B"):
+        command = ["sh", "-c", script, sys.executable, option, path, tmp_path / "out"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert done.returncode == 1
+        assert b"File too large" in done.stderr
+        assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(("redirection", "code"), [(">&-", 1), ("2>&-", 128), ("2>/dev/full", 128)])
+def test_dump_without_a_place_for_its_output_has_its_exit_code(tmp_path: Path, redirection: str, code: int) -> None:
+    path = write_packed(tmp_path / "packed-refs", [Ref(b"refs/heads/a", b"0" * 40, None)])
+    done = subprocess.run(["sh", "-c", f'"$0" -m refspan dump "$1" {redirection}', sys.executable, path], check=False)
+    assert done.returncode == code
+
+
+def test_version_is_printed() -> None:
+    assert refspan("--version").stdout.startswith(b"refspan 0.")

@@ -81,7 +81,7 @@ LISTED: dict[str, tuple[bytes, bytes, str | None]] = {
     "only slashes": (OID + b" refs////////\n", b"refs////////", "unsafe name"),
     "hidden directory": (OID + b" refs/.eads/b\n", b"refs/.eads/b", "bad name"),
     "dot as component": (OID + b" refs/heads/.\n", b"refs/heads/.", "unsafe name"),
-    "no slash after refs": (OID + b" refsaheads/a\n", b"refsaheads/a", None),
+    "no slash after refs": (OID + b" refsaheads/a\n", b"refsaheads/a", "unsafe name"),
     "many spaces": (OID + b" " * 41 + b"refs/heads/m\n", b" " * 40 + b"refs/heads/m", "unsafe name"),
 }
 
@@ -121,7 +121,7 @@ def error_of(action: Callable[[], object]) -> CorruptError:
     return caught.value
 
 
-def facts(error: CorruptError) -> tuple[str, int, int, str]:
+def facts(error: CorruptError) -> tuple[str, int, int | None, str]:
     return error.path, error.offset, error.line, error.reason
 
 

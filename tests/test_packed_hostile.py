@@ -62,12 +62,14 @@ def rows_of(records: list[tuple[bytes, bytes, bytes | None]]) -> list[Row]:
     rows = []
     for i, (name, oid, peeled) in enumerate(records):
         broken = None
-        if name in names[max(i - 1, 0) : i] + names[i + 1 : i + 2]:
-            broken = "duplicate"
-        elif not is_well_formed(name):
+        if not is_well_formed(name):
             broken = "bad name" if is_safe(name) else "unsafe name"
+        elif b"/" in name and not name.startswith(b"refs/"):
+            broken = "unsafe name"
         elif not oid.strip(b"0"):
             broken = "zero oid"
+        elif name in names[max(i - 1, 0) : i] + names[i + 1 : i + 2]:
+            broken = "duplicate"
         rows.append(Row(name, oid, peeled, broken))
     return rows
 
@@ -93,8 +95,8 @@ def patterns(lines: list[bytes]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
 def model(data: bytes) -> Expected:
     lines = re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
     header = re.fullmatch(rb"# pack-refs with: ([^\n]*)\n", lines[0]) if lines else None
-    # A slash among the traits is a refname: the LF behind them was lost.
-    if data.startswith(b"#") and (not header or b"/" in header[1]):
+    # An object id among the traits: the LF behind them was lost.
+    if data.startswith(b"#") and (not header or re.search(rb"[0-9a-fA-F]{40}( |\Z)", header[1])):
         return Expected(False, [], 1, {1}, {})
     first = 1 if header else 0
     ref, peel = patterns(lines[first:])
@@ -115,7 +117,8 @@ def model(data: bytes) -> Expected:
             if sound and name < sound[-1][0]:
                 in_order = False
                 stop = stop or (i + 1, len(sound))
-            sound.append((name, found[0][1], found[1][1] if len(found) == 2 else None))
+            peeled = found[1][1] if len(found) == 2 and found[1][1].strip(b"0") else None
+            sound.append((name, found[0][1], peeled))
         else:
             errors.add(i + 1 + matches.index(None))
             stop = stop or (max(errors), len(sound))
@@ -165,7 +168,7 @@ def check_lookups(packed: PackedRefs, data: bytes, expected: Expected) -> None:
     damaged = bool(expected.errors) or expected.findable is None
     for name in [*(expected.findable or {}), b"refs/absent", b""]:
         there = (expected.findable or {}).get(name)
-        is_duplicate = there is not None and there.broken == "duplicate"
+        is_duplicate = sum(row.name == name for row in expected.listed) > 1 or (there and there.broken == "duplicate")
         found, error = attempt(partial(packed.get, name))
         if error is not None:
             assert damaged or is_duplicate

@@ -22,7 +22,7 @@ def lines(*names: bytes, oid: bytes = A) -> bytes:
     return b"".join(b"%b %b\n" % (oid, name) for name in names)
 
 
-def facts(action: Callable[[], object]) -> tuple[int, int, str]:
+def facts(action: Callable[[], object]) -> tuple[int, int | None, str]:
     with pytest.raises(CorruptError) as caught:
         action()
     return caught.value.offset, caught.value.line, caught.value.reason

@@ -216,7 +216,7 @@ def test_threads_that_share_an_iterator_get_each_ref_once(repository: Builder, m
 def test_threads_that_share_an_iterator_all_hear_of_damage(tmp_path: Path) -> None:
     path = write_packed(tmp_path / "packed-refs", [Ref(b"refs/x/%04d" % i, COMMIT, None) for i in range(100)])
     path.write_bytes(path.read_bytes() + b"damage\n" + COMMIT + b" refs/z\n")
-    refs, lines = iter(PackedRefs(path)), list[int]()
+    refs, lines = iter(PackedRefs(path)), list[int | None]()
 
     def read_on() -> None:
         for _ in range(1000):

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use refspan::fs::Backing;
 use refspan::model::Oid;
-use refspan::packed::{Cursor, Damage, Reason, Record, Selection, Snapshot, Stop};
+use refspan::packed::{Cursor, Damage, Reason, Record, Snapshot, Stop};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(snapshot) = Snapshot::new(Backing::Owned(data.to_vec()), None, &mut || true) else { return };

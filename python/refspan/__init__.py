@@ -6,7 +6,8 @@
 ['refs/tags/v1.0']
 """
 
-from refspan._native import PackedRefs, RefView
+from refspan._native import BlockInfo, LogEntry, PackedRefs, Reftable, ReftableStack, RefView
+from refspan._native import __version__ as __version__
 from refspan.errors import (
     CaseConflictError,
     ConflictError,
@@ -28,6 +29,7 @@ from refspan.errors import (
 )
 
 __all__ = [
+    "BlockInfo",
     "CaseConflictError",
     "ConflictError",
     "CorruptError",
@@ -37,14 +39,18 @@ __all__ = [
     "IdentityError",
     "InvalidValueError",
     "LockedError",
+    "LogEntry",
     "PackedRefs",
     "RefExistsError",
     "RefNameError",
     "RefNotFoundError",
     "RefView",
+    "Reftable",
+    "ReftableStack",
     "RepositoryNotFoundError",
     "StaleError",
     "TransactionStateError",
     "UnsafeRepositoryError",
     "UnsupportedError",
+    "__version__",
 ]

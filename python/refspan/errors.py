@@ -1,7 +1,7 @@
-"""Everything refspan raises, one tree under `Error`; the facts are attributes.
+"""The exceptions that refspan defines, one tree under `Error`; the facts are attributes.
 
 An exception that a user would catch by a built-in name inherits from that one too. What the operating system refuses
-is a plain `OSError` with `errno` and `filename`.
+is a plain `OSError` with `errno` and `filename`; an argument of the wrong type a `TypeError`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ class Error(Exception):
 class CorruptError(Error):
     """A file's bytes are not what its format allows; everything from that line on is in doubt.
 
-    Attributes: `path` (str), `offset` (bytes from the start of the file), `line` (counted from 1), `reason`.
+    Attributes: `path` (str), `offset` (bytes from the start of the file), `line` (counted from 1; None in a file that
+    is not text), `reason`.
     """
 
-    def __init__(self, path: str, offset: int, line: int, reason: str) -> None:
+    def __init__(self, path: str, offset: int, line: int | None, reason: str) -> None:
         super().__init__(path, offset, line, reason)
         self.path = path
         self.offset = offset
@@ -52,7 +53,8 @@ class CorruptError(Error):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason} (byte {self.offset})"
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.reason} (byte {self.offset})"
 
 
 class UnsupportedError(Error):
@@ -60,15 +62,15 @@ class UnsupportedError(Error):
 
 
 class LockedError(Error, TimeoutError):
-    """Somebody else holds a lock. Attributes: `path` (str) of the lock file, its `age` in seconds."""
+    """Somebody else holds a lock. Attributes: `path` (str) of the lock file, its `age` in seconds; `OSError`'s."""
 
     def __init__(self, path: str, age: float) -> None:
-        super().__init__(path, age)
+        super().__init__(errno.ETIMEDOUT, f"lock is held, for {age:.1f} s now", path)
         self.path = path
         self.age = age
 
-    def __str__(self) -> str:
-        return f"{self.path} is held, for {self.age:.1f} s now"
+    def __reduce__(self) -> tuple[type[LockedError], tuple[str, float]]:
+        return type(self), (self.path, self.age)
 
 
 class RefNameError(Error, ValueError):

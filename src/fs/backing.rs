@@ -10,8 +10,12 @@ use std::ops::Deref;
 
 use memmap2::{Mmap, MmapOptions};
 
+use crate::model::Interrupt;
+
 /// Files up to this size are read, larger ones mapped: git's own threshold.
 const SMALL: u64 = 32 * 1024;
+/// Bytes that are read between two questions to the interrupt.
+const PIECE: u64 = 16 << 20;
 
 /// The whole content of a file, unchanging.
 #[derive(Debug)]
@@ -26,27 +30,35 @@ impl Backing {
     /// Takes the content of an open file; maps it if it is large and `may_map` allows it.
     ///
     /// # Errors
-    /// What the system says when reading fails. A file system that cannot map is read instead.
-    pub fn load(mut file: File, meta: &Metadata, may_map: bool) -> io::Result<Self> {
+    /// What the system says when reading fails; `Interrupted` if the interrupt does. A file system that cannot map is
+    /// read instead.
+    pub fn load(mut file: &File, meta: &Metadata, may_map: bool, interrupt: Interrupt<'_>) -> io::Result<Self> {
         if may_map
             && meta.len() > SMALL
             && cfg!(not(windows))
-            && let Some(map) = map(&file, meta.len())
+            && let Some(map) = map(file, meta.len())
         {
             return Ok(Self::Mapped(map));
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        while file.by_ref().take(PIECE).read_to_end(&mut bytes)? > 0 {
+            if !interrupt() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
         Ok(Self::Owned(bytes))
     }
 
-    /// Says that all of it will be read in order soon: the system then maps pages ahead, and more cheaply.
-    pub fn expect_scan(&self) {
+    /// Says whether all of it will be read in order soon: if so the system maps pages ahead, and more cheaply.
+    pub fn expect_scan(&self, soon: bool) {
         #[cfg(unix)]
         if let Self::Mapped(map) = self {
+            let advice = if soon { memmap2::Advice::Sequential } else { memmap2::Advice::Normal };
             // A hint: where it is refused, nothing is lost.
-            let _ = map.advise(memmap2::Advice::Sequential);
+            let _ = map.advise(advice);
         }
+        #[cfg(not(unix))]
+        let _ = soon;
     }
 
     /// Whether the bytes are a map of the file, not a copy.

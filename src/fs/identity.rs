@@ -1,7 +1,7 @@
 //! The identity of an open file, to tell later whether a path still leads to it.
 //!
-//! Git compares whole seconds and neither device nor nanoseconds (CONTRACT: two rewrites of one size within a second can
-//! pass for one). Every field that the system has is compared here.
+//! Git compares whole seconds, and neither device nor nanoseconds: to it two rewrites of one size within a second can pass
+//! for one. Every field that the system has is compared here.
 
 use std::fs::Metadata;
 use std::io;

@@ -6,4 +6,4 @@ mod open;
 
 pub use backing::Backing;
 pub use identity::Identity;
-pub use open::open;
+pub use open::{absolute, load, open};

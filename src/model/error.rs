@@ -11,14 +11,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The file's bytes are not what its format allows.
-    #[error("{}:{line}: {reason} (byte {offset})", path.display())]
+    #[error("{}: {reason} (byte {offset})", path.display())]
     Corrupt {
         /// The damaged file.
         path: PathBuf,
         /// Where the damage starts, in bytes from the start of the file.
         offset: usize,
-        /// The same place as a line number, counted from 1.
-        line: usize,
+        /// The same place as a line number, counted from 1; `None` in a file that is not text.
+        line: Option<usize>,
         /// What is wrong there.
         reason: String,
     },

@@ -77,10 +77,16 @@ impl Oid {
         self.kind
     }
 
+    /// The raw bytes.
+    #[must_use]
+    pub fn as_raw(&self) -> &[u8] {
+        self.raw.get(..self.kind.raw_len()).unwrap_or_default()
+    }
+
     /// Lower-case hex digits, as git writes them.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        hex::encode(self.raw.get(..self.kind.raw_len()).unwrap_or_default())
+        hex::encode(self.as_raw())
     }
 }
 

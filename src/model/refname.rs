@@ -12,11 +12,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The rule that `name` breaks, if it breaks one. One-level names are allowed.
+    /// The rule that `name` breaks, if it breaks one. One-level names are allowed; others belong below `refs/`, since
+    /// as a path they lead to what is no ref.
     #[must_use]
     pub fn of(name: &[u8]) -> Option<Self> {
         if is_well_formed(name) {
-            None
+            (name.contains(&b'/') && !name.starts_with(b"refs/")).then_some(Self::UnsafeName)
         } else if is_safe(name) {
             Some(Self::BadName)
         } else {
@@ -66,6 +67,8 @@ mod tests {
         assert_eq!(Fault::of(b"HEAD"), None);
         assert_eq!(Fault::of(b"refs/heads/a..b"), Some(Fault::BadName));
         assert_eq!(Fault::of(b"refs/../x"), Some(Fault::UnsafeName));
+        assert_eq!(Fault::of(b"hooks/x"), Some(Fault::UnsafeName), "well-formed, yet the path of no ref");
+        assert_eq!(Fault::of(b"foo"), None);
         assert_eq!(Fault::of(b" refs/heads/a"), Some(Fault::UnsafeName));
     }
 }

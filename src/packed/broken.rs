@@ -1,46 +1,33 @@
-//! Refs that can be read but not used: what is wrong with each. Never dropped, never changed.
+//! Records that can be read but not used: what is wrong with each.
 
 use super::search::record_start;
 use super::{Record, Snapshot};
-use crate::model::Fault;
-
-/// Why a record cannot be used as a ref.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
-    /// Its name stands in more than one record.
-    Duplicate,
-    /// Its name breaks a rule.
-    Name(Fault),
-    /// Its object id is all zeros.
-    ZeroOid,
-}
-
-impl Broken {
-    /// The word for it in Python.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Duplicate => "duplicate",
-            Self::Name(Fault::BadName) => "bad name",
-            Self::Name(Fault::UnsafeName) => "unsafe name",
-            Self::ZeroOid => "zero oid",
-        }
-    }
-}
+use crate::model::{Broken, Fault, Span};
 
 impl Snapshot {
     /// Why the record cannot be used as a ref, the first reason that holds; `None` if it can.
     #[must_use]
     pub fn broken(&self, record: &Record) -> Option<Broken> {
         let name = self.bytes(record.name());
-        let is_named = |other: Option<Record>| other.is_some_and(|other| self.bytes(other.name()) == name);
-        if is_named(self.following(record)) || is_named(self.preceding(record)) {
-            return Some(Broken::Duplicate);
-        }
         if let Some(fault) = Fault::of(name) {
             return Some(Broken::Name(fault));
         }
-        self.bytes(record.oid()).iter().all(|&b| b == b'0').then_some(Broken::ZeroOid)
+        if self.is_zero(record.oid()) {
+            return Some(Broken::ZeroOid);
+        }
+        let is_named = |other: Option<Record>| other.is_some_and(|other| self.bytes(other.name()) == name);
+        let is_duplicate = is_named(self.following(record)) || is_named(self.preceding(record));
+        is_duplicate.then_some(Broken::Duplicate)
+    }
+
+    /// The peeled object id; one of zeros is git's way to say that the object is no annotated tag.
+    #[must_use]
+    pub fn peeled(&self, record: &Record) -> Option<Span> {
+        record.peeled().filter(|peeled| !self.is_zero(peeled.clone()))
+    }
+
+    pub(super) fn is_zero(&self, oid: Span) -> bool {
+        self.bytes(oid).iter().all(|&digit| digit == b'0')
     }
 
     /// The record behind this one, if there is a sound one.

@@ -36,10 +36,8 @@ impl Cursor {
             return Err(diagnose(data, self.pos, self.hash));
         };
         let name = record.name();
-        let (Some(this), Some(last)) = (data.get(name.clone()), data.get(self.last_name.clone())) else {
-            return Err(diagnose(data, self.pos, self.hash));
-        };
-        if sorts_before(this, last) {
+        let bytes = |span: &Span| data.get(span.clone()).unwrap_or_default();
+        if sorts_before(bytes(&name), bytes(&self.last_name)) {
             return Err(Damage::at(data, self.pos, Reason::OutOfOrder));
         }
         self.last_name = name;

@@ -1,5 +1,6 @@
 //! Structural damage: what makes the bytes from some offset on untrustworthy, and where.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use memchr::memchr_iter;
@@ -30,7 +31,7 @@ impl Damage {
     #[must_use]
     pub fn in_file(self, path: PathBuf) -> Error {
         let Self { offset, line, reason } = self;
-        Error::Corrupt { path, offset, line, reason: reason.to_string() }
+        Error::Corrupt { path, offset, line: Some(line), reason: reason.to_string() }
     }
 }
 
@@ -82,6 +83,8 @@ pub enum Stop {
     Damage(Damage),
     /// The caller's interrupt said so.
     Interrupted,
+    /// There is no memory for what it needs.
+    OutOfMemory,
 }
 
 impl Stop {
@@ -91,6 +94,7 @@ impl Stop {
         match self {
             Self::Damage(damage) => damage.in_file(path),
             Self::Interrupted => Error::Interrupted,
+            Self::OutOfMemory => Error::Io { path, source: ErrorKind::OutOfMemory.into() },
         }
     }
 }

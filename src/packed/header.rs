@@ -42,8 +42,8 @@ impl Header {
                 b"peeled" => header.peeled = true,
                 b"fully-peeled" => header.fully_peeled = true,
                 b"sorted" => header.sorted = true,
-                // A refname: the LF behind the traits was lost, and with it a record that must not vanish.
-                token if token.contains(&b'/') => return Err(damaged(Reason::BadHeader)),
+                // An object id: the LF behind the traits was lost, and with it a record that must not vanish.
+                token if ends_with_oid(token) => return Err(damaged(Reason::BadHeader)),
                 _ => {}
             }
         }
@@ -56,6 +56,10 @@ impl Header {
             .into_iter()
             .filter_map(|(name, claimed)| claimed.then_some(name))
     }
+}
+
+fn ends_with_oid(token: &[u8]) -> bool {
+    token.last_chunk::<40>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 #[cfg(test)]
@@ -74,6 +78,7 @@ mod tests {
         assert_eq!(traits(b"# pack-refs with: sorted\r\n"), [""; 0], "a CR belongs to the token");
         assert_eq!(traits(b"# pack-refs with: sorted \r\n"), ["sorted"]);
         assert_eq!(traits(b"# pack-refs with:   foo  sorted \n"), ["sorted"]);
+        assert_eq!(traits(b"# pack-refs with: peeled a/b sorted \n"), ["peeled", "sorted"], "others are ignored");
         assert_eq!(traits(b""), [""; 0]);
     }
 

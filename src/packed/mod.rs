@@ -31,15 +31,13 @@ mod points_at;
 mod record;
 mod scan;
 mod search;
-mod selection;
 mod snapshot;
 mod sort;
+mod stretch;
 mod text;
 
-pub use broken::Broken;
 pub use cursor::Cursor;
 pub use damage::{Damage, Reason, Stop};
 pub use header::Header;
 pub use record::Record;
-pub use selection::Selection;
 pub use snapshot::Snapshot;

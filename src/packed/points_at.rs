@@ -7,10 +7,12 @@
 
 use memchr::{memchr2_iter, memmem};
 
-use super::scan::Breath;
 use super::search::record_start;
 use super::{Record, Stop};
 use crate::model::{HashKind, Interrupt, Span};
+
+/// Bytes that are searched between two questions to the interrupt.
+const WINDOW: usize = 16 << 20;
 
 /// The records in `body` whose object id, or peeled object id, is the one with these hex digits; in file order.
 ///
@@ -24,26 +26,33 @@ pub(super) fn points_at(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Record>, Stop> {
     let mut found: Vec<Record> = Vec::new();
-    let mut breath = Breath::new(body.start);
     let run = longest_digit_run(hex);
-    let mut visit = |hit: usize| -> Result<(), Stop> {
-        let start = hit.saturating_add(body.start).saturating_sub(run.start);
-        if is_oid_column(data, body.start, start) && holds(data, start, hex) {
-            let record = Record::parse(data, record_start(data, body.start, start), hash)?;
-            if found.last() != Some(&record) {
-                found.push(record);
+    let digits = hex.get(run.clone()).unwrap_or_default();
+    let finder = memmem::Finder::new(digits);
+    for window in body.clone().step_by(WINDOW) {
+        // Into the next window by what a hit that starts in this one may need.
+        let end = window.saturating_add(WINDOW).saturating_add(digits.len().saturating_sub(1)).min(body.end);
+        let haystack = data.get(window..end).unwrap_or_default();
+        let mut visit = |hit: usize| -> Result<(), Stop> {
+            let start = window.saturating_add(hit).saturating_sub(run.start);
+            if is_oid_column(data, body.start, start) && holds(data, start, hex) {
+                let record = Record::parse(data, record_start(data, body.start, start), hash)?;
+                if found.last() != Some(&record) {
+                    found.push(record);
+                }
             }
-        }
-        breath.at(start, interrupt)
-    };
-    let haystack = data.get(body.clone()).unwrap_or_default();
-    match hex.get(run.clone()).unwrap_or_default() {
-        // No digit at all: every id starts with a letter then, in either case.
-        [] => {
+            Ok(())
+        };
+        if digits.is_empty() {
+            // No digit at all: every id starts with a letter then, in either case.
             let first = hex.first().copied().unwrap_or_default();
             memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), haystack).try_for_each(&mut visit)?;
+        } else {
+            finder.find_iter(haystack).try_for_each(&mut visit)?;
         }
-        digits => memmem::Finder::new(digits).find_iter(haystack).try_for_each(&mut visit)?,
+        if !interrupt() {
+            return Err(Stop::Interrupted);
+        }
     }
     Ok(found)
 }

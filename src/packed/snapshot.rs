@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use super::points_at::points_at;
 use super::scan::count;
 use super::search::{partition_point, record_start};
-use super::selection::subtract;
 use super::sort::sorted_copy;
-use super::{Cursor, Damage, Header, Reason, Record, Selection, Stop};
+use super::stretch::subtract;
+use super::{Cursor, Damage, Header, Reason, Record, Stop};
 use crate::fs::Backing;
-use crate::model::{HashKind, Interrupt, Oid, Span};
+use crate::model::{HashKind, Interrupt, Oid, Selection, Span};
 
 /// The content of one packed-refs file.
 #[derive(Debug)]
@@ -96,6 +96,11 @@ impl Snapshot {
         self.sorted.is_none() && self.backing.is_mapped()
     }
 
+    /// Says whether all of it will be read in order soon.
+    pub fn expect_scan(&self, soon: bool) {
+        self.backing.expect_scan(soon);
+    }
+
     /// The size of the file, in bytes.
     #[must_use]
     pub fn file_len(&self) -> usize {
@@ -110,9 +115,7 @@ impl Snapshot {
         let Some(hash) = self.hash else { return Ok(Cursor::new(HashKind::Sha1, Vec::new())) };
         let Selection { prefix, start_after, exclude } = selection;
         let mut rest = self.body.clone();
-        if prefix.is_empty() {
-            self.backing.expect_scan();
-        } else {
+        if !prefix.is_empty() {
             rest = self.prefix_span(prefix)?;
         }
         if let Some(name) = start_after {
@@ -159,7 +162,6 @@ impl Snapshot {
         if let Some(count) = self.count.get() {
             return Ok(*count);
         }
-        self.backing.expect_scan();
         let count = match self.hash {
             None => Ok(0),
             Some(hash) => count(self.data(), &self.body, hash, interrupt),
@@ -201,11 +203,13 @@ impl Snapshot {
     /// The records whose object id or peeled object id is `oid`, in refname order, without a walk over the others.
     ///
     /// # Errors
-    /// [`Damage`] in a record that points there, or an interrupt.
+    /// [`Damage`] in a record that points there, a file known to be out of order, or an interrupt.
     pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Record>, Stop> {
+        if let Some(damage) = self.disorder.get() {
+            return Err((*damage).into());
+        }
         match self.hash {
             Some(hash) if hash == oid.kind() => {
-                self.backing.expect_scan();
                 points_at(self.data(), &self.body, hash, oid.to_hex().as_bytes(), interrupt)
             }
             _ => Ok(Vec::new()),

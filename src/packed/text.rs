@@ -4,16 +4,18 @@
 //! ref  = hex SP refname LF [ hex SP refname "^{}" LF ]      hex in lower case; the second line: the peeled value
 //! ```
 
-use super::{Broken, Cursor, Damage, Record, Snapshot};
-use crate::model::Span;
+use super::{Cursor, Damage, Record, Snapshot};
+use crate::model::{Broken, Span, is_well_formed};
 
 /// Text is handed on in pieces of about this size.
 const PIECE: usize = 256 << 10;
+/// So many broken refs end a piece, too.
+const BROKEN: usize = 1 << 10;
 
 impl Snapshot {
     /// Appends the next records of a walk to `text`, a piece at the most, and those that are broken to `broken`.
     ///
-    /// Duplicates are written out, as git does; git has no line for a ref whose name or value it cannot use.
+    /// Broken or not, what git prints is written out: it has no line for an ill-formed name or a zero object id.
     /// Returns whether there may be more.
     ///
     /// # Errors
@@ -24,13 +26,12 @@ impl Snapshot {
         text: &mut Vec<u8>,
         broken: &mut Vec<(Record, Broken)>,
     ) -> Result<bool, Damage> {
-        while text.len() < PIECE {
+        while text.len() < PIECE && broken.len() < BROKEN {
             let Some(record) = self.next(cursor)? else { return Ok(false) };
-            let why = self.broken(&record);
-            broken.extend(why.map(|why| (record, why)));
-            if matches!(why, None | Some(Broken::Duplicate)) {
+            broken.extend(self.broken(&record).map(|why| (record, why)));
+            if is_well_formed(self.bytes(record.name())) && !self.is_zero(record.oid()) {
                 self.write_line(text, record.oid(), record.name(), b"");
-                if let Some(peeled) = record.peeled() {
+                if let Some(peeled) = self.peeled(&record) {
                     self.write_line(text, peeled, record.name(), b"^{}");
                 }
             }

@@ -37,11 +37,16 @@ impl<'py> FromPyObject<'_, 'py> for Name<'py> {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let value = value.to_owned();
         if let Ok(name) = value.cast::<PyString>() {
-            return Ok(Self(match name.to_str() {
-                Ok(_) => NameBytes::Str(name.clone()),
-                // Lone surrogates: a name that is not UTF-8, as `RefView.refname` spells it.
-                Err(_) => NameBytes::Bytes(name.call_method1("encode", ("utf-8", "surrogateescape"))?.cast_into()?),
-            }));
+            if name.to_str().is_ok() {
+                return Ok(Self(NameBytes::Str(name.clone())));
+            }
+            // Lone surrogates: a name that is not UTF-8, as `RefView.refname` spells it.
+            // The method of `str` itself: a subclass may have another.
+            let encode = (name, "utf-8", "surrogateescape");
+            let bytes = value.py().get_type::<PyString>().call_method1("encode", encode);
+            let args = (name, "not a refname: it cannot be spelled in bytes");
+            let bytes = bytes.map_err(|_| raise(value.py(), "RefNameError", args))?;
+            return Ok(Self(NameBytes::Bytes(bytes.cast_into()?)));
         }
         if let Ok(name) = value.cast::<PyBytes>() {
             return Ok(Self(NameBytes::Bytes(name.clone())));
@@ -57,6 +62,15 @@ impl<'py> FromPyObject<'_, 'py> for Name<'py> {
             ))),
         }
     }
+}
+
+/// Several names. Taken one by one: what an object says of its length is no reason to believe it.
+pub(super) fn names<'py>(names: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Name<'py>>> {
+    let Some(names) = names else { return Ok(Vec::new()) };
+    if names.is_instance_of::<PyString>() || names.is_instance_of::<PyBytes>() || names.is_instance_of::<RefView>() {
+        return Err(PyTypeError::new_err("several names are wanted here, not one"));
+    }
+    names.try_iter()?.map(|name| name?.extract()).collect()
 }
 
 /// Refuses what looks like a glob where names are taken literally: it would silently match nothing.
@@ -103,6 +117,7 @@ pub(super) fn path(path: PathBuf) -> PyResult<PathBuf> {
 fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     match PyBuffer::<u8>::get(value) {
         Ok(buffer) => buffer.to_vec(value.py()).map(Some),
-        Err(_) => Ok(None),
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+        Err(error) => Err(error),
     }
 }

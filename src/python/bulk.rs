@@ -1,17 +1,24 @@
 //! Long work: without the GIL, yet Ctrl-C ends it.
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use super::error::to_py;
 use crate::model::{Interrupt, Result};
 
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough in its lifetime")]
 /// Runs `work` detached from Python. Its interrupt runs pending signal handlers, and stops it if one raises.
+///
+/// Python runs them in its main thread only. Other threads do not ask: they would wait for the GIL in vain, and in a
+/// daemon thread the interpreter may be gone by then.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough in its lifetime")]
 pub(super) fn bulk<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send) -> PyResult<T> {
+    let hears_signals = is_main_thread(py)?;
     let mut raised = None;
     let result = py.detach(|| {
         work(&mut || {
-            raised = Python::attach(|py| py.check_signals()).err();
+            if hears_signals {
+                raised = Python::attach(|py| py.check_signals()).err();
+            }
             raised.is_none()
         })
     });
@@ -19,4 +26,14 @@ pub(super) fn bulk<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) -> 
         Some(exception) => Err(exception),
         None => result.map_err(|error| to_py(py, error)),
     }
+}
+
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    static IDENTS: PyOnceLock<(Py<PyAny>, u64)> = PyOnceLock::new();
+    let (get_ident, main) = IDENTS.get_or_try_init(py, || -> PyResult<_> {
+        let threading = py.import("threading")?;
+        let main = threading.call_method0("main_thread")?.getattr("ident")?.extract()?;
+        Ok((threading.getattr("get_ident")?.unbind(), main))
+    })?;
+    Ok(get_ident.bind(py).call0()?.extract::<u64>()? == *main)
 }

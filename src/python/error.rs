@@ -25,16 +25,17 @@ pub(super) fn to_py(py: Python<'_>, error: Error) -> PyErr {
 
 /// An exception of `refspan.errors`, made with these arguments.
 pub(super) fn raise<'py>(py: Python<'py>, class: &str, args: impl pyo3::call::PyCallArgs<'py>) -> PyErr {
-    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let build = || {
-        let module = ERRORS.get_or_try_init(py, || py.import("refspan.errors").map(Bound::unbind))?;
-        let class = module.bind(py).getattr(class)?.cast_into::<PyType>()?;
-        class.call1(args)
-    };
+    let build = || errors(py)?.getattr(class)?.cast_into::<PyType>()?.call1(args);
     match build() {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
     }
+}
+
+/// `refspan.errors`. Asked for when the package is imported: while the interpreter shuts down it could not be.
+pub(super) fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    Ok(ERRORS.get_or_try_init(py, || py.import("refspan.errors").map(Bound::unbind))?.bind(py))
 }
 
 /// `OSError` with `errno`, `strerror` and `filename`, from which Python picks the subclass.

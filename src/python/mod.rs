@@ -2,21 +2,46 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod args;
+mod block_info;
 mod bulk;
 mod error;
 mod iterators;
+mod log_entry;
 mod packed_refs;
+mod reader;
+mod recent;
 mod ref_view;
+mod reftable;
 mod show_ref;
 mod source;
+mod tables;
 
 /// refspan's compiled core. Import from `refspan`, not from here.
 #[pyo3::pymodule]
 mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::errors(module.py()).map(|_| ())
+    }
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use super::block_info::BlockInfo;
+    #[pymodule_export]
+    use super::log_entry::LogEntry;
     #[pymodule_export]
     use super::packed_refs::PackedRefs;
     #[pymodule_export]
+    use super::reader::RefReader;
+    #[pymodule_export]
     use super::ref_view::RefView;
     #[pymodule_export]
-    use super::show_ref::show_ref;
+    use super::reftable::{Reftable, ReftableStack};
+    #[pymodule_export]
+    use super::show_ref::{show_logs, show_ref};
 }

@@ -7,62 +7,151 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyMemoryView, PyString, PyTuple};
 
-use super::source::{Refusal, Source, fill, view};
-use crate::model::Span;
-use crate::packed::{Broken, Record};
+use super::source::{Held, Refusal, Source, fill, view};
+use crate::model::{Broken, Span};
+use crate::packed::{Record, Snapshot};
+use crate::reftable::{RefBatch, RefRecord, Value};
 
 /// One ref as it lies on disk. Readers make them; `name, oid, peeled = ref` unpacks into views.
 ///
 /// Fields are made when asked for. Those that are memoryviews are read-only, one-dimensional views of bytes into the
-/// file: no copy is made, they hash and compare like the equal `bytes`, and each keeps the file open while it is held
-/// (`bytes(view)` copies). `memoryview(ref)` is the whole record. Equal only to itself.
+/// file (of a table's name into its block, decoded): no copy is made, they hash and compare like the equal `bytes`, and
+/// each keeps the file open while it is held (`bytes(view)` copies). `memoryview(ref)` is the whole record. Equal only
+/// to itself.
 #[pyclass(frozen, module = "refspan")]
 pub(crate) struct RefView {
     source: Py<Source>,
-    /// The record's parts. They change only in [`Self::point_at`].
-    start: AtomicUsize,
+    /// The [`Parts`]. They change only in [`Self::point_at`].
+    place: AtomicUsize,
     name_len: AtomicU32,
     has_peeled: AtomicBool,
 }
 
+/// Which ref of its source it is: of a packed-refs file where its record starts and how it is divided; of a batch, which.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    place: usize,
+    name_len: u32,
+    has_peeled: bool,
+}
+
+impl From<Record> for Parts {
+    #[inline]
+    fn from(record: Record) -> Self {
+        Self { place: record.start(), name_len: record.name_len(), has_peeled: record.has_peeled() }
+    }
+}
+
+impl From<usize> for Parts {
+    #[inline]
+    fn from(index: usize) -> Self {
+        Self { place: index, name_len: 0, has_peeled: false }
+    }
+}
+
+/// What the ref is, as its format has it.
+enum Shape<'a> {
+    Packed(&'a Snapshot, Record),
+    Table { batch: Option<&'a RefBatch>, index: usize, record: RefRecord, table: &'a Py<Source> },
+}
+
 impl RefView {
     #[inline]
-    pub(super) fn new(source: Py<Source>, record: Record) -> Self {
+    pub(super) fn new(source: Py<Source>, parts: Parts) -> Self {
         Self {
             source,
-            start: AtomicUsize::new(record.start()),
-            name_len: AtomicU32::new(record.name_len()),
-            has_peeled: AtomicBool::new(record.has_peeled()),
+            place: AtomicUsize::new(parts.place),
+            name_len: AtomicU32::new(parts.name_len),
+            has_peeled: AtomicBool::new(parts.has_peeled),
         }
     }
 
     /// Makes it another ref of the same source. Only for an object that nobody else holds.
     #[inline]
-    pub(super) fn point_at(&self, record: Record) {
-        self.start.store(record.start(), Ordering::Relaxed);
-        self.name_len.store(record.name_len(), Ordering::Relaxed);
-        self.has_peeled.store(record.has_peeled(), Ordering::Relaxed);
+    pub(super) fn point_at(&self, parts: Parts) {
+        self.place.store(parts.place, Ordering::Relaxed);
+        self.name_len.store(parts.name_len, Ordering::Relaxed);
+        self.has_peeled.store(parts.has_peeled, Ordering::Relaxed);
     }
 
     #[inline]
-    fn record(&self) -> Record {
-        self.source.get().snapshot().record(
-            self.start.load(Ordering::Relaxed),
-            self.name_len.load(Ordering::Relaxed),
-            self.has_peeled.load(Ordering::Relaxed),
-        )
+    pub(super) fn is_of(&self, source: &Py<Source>) -> bool {
+        self.source.is(source)
+    }
+
+    #[inline(always)]
+    fn shape(&self) -> Shape<'_> {
+        let place = self.place.load(Ordering::Relaxed);
+        match self.source.get().held() {
+            Held::Packed(file) => {
+                let name_len = self.name_len.load(Ordering::Relaxed);
+                let has_peeled = self.has_peeled.load(Ordering::Relaxed);
+                Shape::Packed(file.snapshot(), file.snapshot().record(place, name_len, has_peeled))
+            }
+            Held::Batch { batch, table } => {
+                let record = batch.get(place).copied().unwrap_or_default();
+                Shape::Table { batch: Some(batch), index: place, record, table }
+            }
+            // Without decoded names a table has no ref to show.
+            Held::Table(_) => {
+                Shape::Table { batch: None, index: place, record: RefRecord::default(), table: &self.source }
+            }
+        }
+    }
+
+    #[inline]
+    fn name_span(&self) -> Span {
+        match self.shape() {
+            Shape::Packed(_, record) => record.name(),
+            Shape::Table { record, .. } => record.name(),
+        }
+    }
+
+    /// Object id, peeled object id and target, and the source whose spans they are.
+    fn values(&self) -> (&Py<Source>, [Option<Span>; 3]) {
+        match self.shape() {
+            Shape::Packed(snapshot, record) => (&self.source, [Some(record.oid()), snapshot.peeled(&record), None]),
+            Shape::Table { record, table, .. } => (
+                table,
+                match record.value() {
+                    Value::Deletion => [None, None, None],
+                    Value::Oid(oid) => [Some(oid), None, None],
+                    Value::Peeled(oid, peeled) => [Some(oid), Some(peeled), None],
+                    Value::Symref(target) => [None, None, Some(target)],
+                },
+            ),
+        }
+    }
+
+    pub(super) fn record_view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        let (source, span) = self.record_span();
+        view(py, source, span)
+    }
+
+    fn record_span(&self) -> (&Py<Source>, Span) {
+        match self.shape() {
+            Shape::Packed(_, record) => (&self.source, record.span()),
+            Shape::Table { record, table, .. } => (table, record.span()),
+        }
     }
 
     pub(super) fn name_bytes(&self) -> &[u8] {
-        self.bytes(self.record().name())
+        self.source.get().bytes(self.name_span())
     }
 
-    fn bytes(&self, span: Span) -> &[u8] {
-        self.source.get().snapshot().bytes(span)
+    /// The `which`th of the values as lower-case hex.
+    fn hex_of(&self, which: usize) -> Option<String> {
+        let (source, mut values) = self.values();
+        let bytes = source.get().bytes(values[which].take()?);
+        Some(match self.source.get().held() {
+            Held::Packed(_) => bytes.iter().map(|byte| char::from(byte.to_ascii_lowercase())).collect(),
+            Held::Table(_) | Held::Batch { .. } => hex::encode(bytes),
+        })
     }
 
-    fn hex_of(&self, span: Span) -> String {
-        self.bytes(span).iter().map(|b| char::from(b.to_ascii_lowercase())).collect()
+    fn value_view<'py>(&self, py: Python<'py>, which: usize) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
+        let (source, mut values) = self.values();
+        values[which].take().map(|span| view(py, source, span)).transpose()
     }
 }
 
@@ -74,27 +163,41 @@ impl RefView {
 
     /// The full name, as it lies on disk; git requires no encoding.
     #[getter]
+    #[inline(always)]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        view(py, &self.source, self.record().name())
+        let place = self.place.load(Ordering::Relaxed);
+        let span = match self.source.get().held() {
+            Held::Packed(file) => file.snapshot().record(place, self.name_len.load(Ordering::Relaxed), false).name(),
+            _ => self.name_span(),
+        };
+        view(py, &self.source, span)
     }
 
-    /// The object id as stored: in packed-refs 40 or 64 hex digits, of whatever case the file has.
+    /// The object id as stored: in packed-refs 40 or 64 hex digits, of whatever case the file has; in a table 20 or
+    /// 32 raw bytes. None if the ref is symbolic or a tombstone.
     #[getter]
-    fn oid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        view(py, &self.source, self.record().oid())
+    #[inline(always)]
+    fn oid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.source.get().held() {
+            // With the name the most common question of all: without the other values.
+            Held::Packed(file) => {
+                let record = file.snapshot().record(self.place.load(Ordering::Relaxed), 0, false);
+                Ok(view(py, &self.source, record.oid())?.into_any())
+            }
+            _ => Ok(self.value_view(py, 0)?.into_pyobject(py)?),
+        }
     }
 
     /// What an annotated tag points at in the end, stored as `oid` is; None if the file does not say.
     #[getter]
     fn peeled<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
-        self.record().peeled().map(|span| view(py, &self.source, span)).transpose()
+        self.value_view(py, 1)
     }
 
-    /// The name a symbolic ref points at. Always None in packed-refs, which cannot hold any.
+    /// The name that a symbolic ref points at; None for others, hence always in packed-refs.
     #[getter]
-    #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
-    fn target(&self) -> Option<Py<PyMemoryView>> {
-        None
+    fn target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
+        self.value_view(py, 2)
     }
 
     /// The name as text: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale.
@@ -103,77 +206,106 @@ impl RefView {
         refname(py, self.name_bytes())
     }
 
-    /// The object id as lower-case hex digits.
+    /// The object id as lower-case hex digits; None if there is none.
     #[getter]
-    fn hex(&self) -> String {
-        self.hex_of(self.record().oid())
+    fn hex(&self) -> Option<String> {
+        self.hex_of(0)
     }
 
     /// The peeled object id as lower-case hex digits; None if the file does not say.
     #[getter]
     fn peeled_hex(&self) -> Option<String> {
-        self.record().peeled().map(|span| self.hex_of(span))
+        self.hex_of(1)
     }
 
-    /// What the record holds. Always "oid" in packed-refs.
+    /// What the record holds. Always "oid" in packed-refs; "deletion" only in a single table.
     #[getter]
-    #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn kind(&self) -> &'static str {
-        "oid"
+        match self.shape() {
+            Shape::Packed(..) => "oid",
+            Shape::Table { record, .. } => match record.value() {
+                Value::Oid(_) | Value::Peeled(..) => "oid",
+                Value::Symref(_) => "symref",
+                Value::Deletion => "deletion",
+            },
+        }
     }
 
     /// Whether `peeled is None` means that the object is no annotated tag.
     ///
-    /// True where a `^` line stands, under `fully-peeled`, and below `refs/tags/` under `peeled`.
+    /// In packed-refs true where a `^` line stands, under `fully-peeled`, and below `refs/tags/` under `peeled`; in a
+    /// table where there is a peeled value.
     #[getter]
     fn peel_known(&self) -> bool {
-        self.source.get().snapshot().peel_known(&self.record())
+        match self.shape() {
+            Shape::Packed(snapshot, record) => snapshot.peel_known(&record),
+            Shape::Table { record, .. } => matches!(record.value(), Value::Peeled(..)),
+        }
     }
 
-    /// The reftable transaction that wrote the record. Always None in packed-refs.
+    /// The number of the transaction that wrote the record; None in packed-refs.
     #[getter]
-    #[expect(clippy::unused_self, reason = "a getter; in packed-refs it is the same for every ref")]
     fn update_index(&self) -> Option<u64> {
-        None
+        match self.shape() {
+            Shape::Packed(..) => None,
+            Shape::Table { record, .. } => Some(record.update_index),
+        }
     }
 
     /// Why the ref cannot be used, the first that holds; None if it can.
     ///
     /// "duplicate": the name stands in more than one line. "unsafe name": `git check-ref-format --allow-onelevel`
     /// refuses it, and no path may be built from it. "bad name": refused too, but harmless as a path. "zero oid".
+    /// "bad target": a symbolic ref to what cannot be a refname.
     #[getter]
     fn broken(&self) -> Option<&'static str> {
-        self.source.get().snapshot().broken(&self.record()).map(Broken::as_str)
+        match self.shape() {
+            Shape::Packed(snapshot, record) => snapshot.broken(&record),
+            Shape::Table { batch, index, table, .. } => match (batch, table.get().held()) {
+                (Some(batch), Held::Table(file)) => batch.broken(index, file.table().data()),
+                _ => None,
+            },
+        }
+        .map(Broken::as_str)
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let record = self.record();
-        let field = |span| view(py, &self.source, span);
-        let peeled = record.peeled().map(field).transpose()?;
-        let fields: Bound<'py, PyTuple> = (field(record.name())?, field(record.oid())?, peeled).into_pyobject(py)?;
+        let (source, [oid, peeled, _]) = self.values();
+        let field = |span: Option<Span>| span.map(|span| view(py, source, span)).transpose();
+        let fields: Bound<'py, PyTuple> = (self.name(py)?, field(oid)?, field(peeled)?).into_pyobject(py)?;
         fields.try_iter()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let name = self.refname(py)?.repr()?;
+        let value = match (self.hex(), self.values()) {
+            (Some(hex), _) => hex,
+            (None, (source, [_, _, Some(target)])) => {
+                format!("-> {}", refname(py, source.get().bytes(target))?.repr()?)
+            }
+            (None, _) => "deleted".to_owned(),
+        };
         let peeled = self.peeled_hex().map(|hex| format!(" ^{hex}")).unwrap_or_default();
         let broken = self.broken().map(|why| format!(" broken: {why}")).unwrap_or_default();
-        Ok(format!("<RefView {name} {}{peeled}{broken}>", self.hex()))
+        Ok(format!("<RefView {name} {value}{peeled}{broken}>"))
     }
 
     #[expect(unsafe_code, reason = "the buffer protocol is a C struct; see docs/safety.md")]
     unsafe fn __getbuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer, flags: c_int) -> Result<(), Refusal> {
+        let (source, span) = self.record_span();
         // SAFETY: CPython calls this with a buffer to fill in, and this function passes it on as it came.
-        unsafe { fill(self.source.bind(py), self.record().span(), buffer, flags) }
+        unsafe { fill(source.bind(py), Some(span), buffer, flags) }
     }
 }
 
 /// A refname as `str`: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale.
 pub(super) fn refname<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    match std::str::from_utf8(name) {
-        Ok(name) => Ok(PyString::new(py, name)),
-        Err(_) => {
-            PyBytes::new(py, name).call_method1("decode", ("utf-8", "surrogateescape"))?.cast_into().map_err(Into::into)
+    // A copy first: a mapped file that is changed in place must not change between the check and the use.
+    match String::from_utf8(name.to_vec()) {
+        Ok(name) => Ok(PyString::new(py, &name)),
+        Err(error) => {
+            let bytes = PyBytes::new(py, error.as_bytes());
+            bytes.call_method1("decode", ("utf-8", "surrogateescape"))?.cast_into().map_err(Into::into)
         }
     }
 }

@@ -1,11 +1,14 @@
-//! The buffer exporter: what a reader, its iterators and its `RefView`s share, and what their memoryviews pin.
+//! The buffer exporter: what readers, iterators and `RefView`s share, and what their memoryviews pin.
 //!
-//! A memoryview is made by asking an object for a buffer, without saying which span. So a span is *lent* to the source
+//! A source holds bytes that never change: a packed-refs file, a table, or the decoded names of a part of a block. A
+//! memoryview is made by asking an object for a buffer, without saying which span. So a span is *lent* to the source
 //! first, which then exports just that. Only one can be lent at a time; should making the view run other code that
 //! wants a view too (a garbage collection may, another thread may), that one goes through an exporter of its own.
 //! Each view has its own counter either way: on free-threaded Python a shared one is not safe.
 
 use std::os::raw::c_int;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pyo3::exceptions::PyBufferError;
@@ -14,31 +17,61 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
 use crate::model::Span;
-use crate::packed::Snapshot;
-use crate::store::PackedFile;
+use crate::reftable::RefBatch;
+use crate::store::{PackedFile, TableFile};
 
-/// A file as it was opened. `memoryview.obj` of every view into it.
+/// Bytes that never change, and what they are of.
+pub(super) enum Held {
+    /// A packed-refs file.
+    Packed(Arc<PackedFile>),
+    /// A table.
+    Table(Arc<TableFile>),
+    /// The names of some of a table's records. The values lie in the table.
+    Batch {
+        /// The records.
+        batch: Arc<RefBatch>,
+        /// Their table.
+        table: Py<Source>,
+    },
+}
+
+/// What `memoryview.obj` of every view is.
 #[pyclass(frozen, module = "refspan._native")]
 pub(super) struct Source {
-    file: PackedFile,
+    held: Held,
     lent: AtomicBool,
     start: AtomicUsize,
     end: AtomicUsize,
 }
 
 impl Source {
-    pub(super) fn new(file: PackedFile) -> Self {
-        Self { file, lent: AtomicBool::new(false), start: AtomicUsize::new(0), end: AtomicUsize::new(0) }
+    pub(super) fn new(py: Python<'_>, held: Held) -> PyResult<Py<Self>> {
+        let (start, end) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Py::new(py, Self { held, lent: AtomicBool::new(false), start, end })
     }
 
     #[inline]
-    pub(super) fn file(&self) -> &PackedFile {
-        &self.file
+    pub(super) fn held(&self) -> &Held {
+        &self.held
     }
 
+    /// The bytes of a span.
     #[inline]
-    pub(super) fn snapshot(&self) -> &Snapshot {
-        self.file.snapshot()
+    pub(super) fn bytes(&self, span: Span) -> &[u8] {
+        let data = match &self.held {
+            Held::Packed(file) => file.snapshot().data(),
+            Held::Table(file) => file.table().data(),
+            Held::Batch { batch, .. } => batch.names(),
+        };
+        data.get(span).unwrap_or_default()
+    }
+
+    fn path(&self) -> &Path {
+        match &self.held {
+            Held::Packed(file) => file.path(),
+            Held::Table(file) => file.path(),
+            Held::Batch { table, .. } => table.get().path(),
+        }
     }
 }
 
@@ -70,6 +103,7 @@ impl<'a> Loan<'a> {
             lent.store(true, Ordering::Relaxed);
             was_lent
         };
+        // Not `then_some`: a loan that is made is ended when it is dropped.
         (!was_lent).then(|| Self(lent))
     }
 }
@@ -85,16 +119,14 @@ impl Source {
     #[expect(unsafe_code, reason = "the buffer protocol is a C struct; see docs/safety.md")]
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, buffer: *mut ffi::Py_buffer, flags: c_int) -> Result<(), Refusal> {
         let this = slf.get();
-        if !this.lent.load(Ordering::Relaxed) {
-            return Err(Refusal("no span is lent: take a view from a reader or a RefView"));
-        }
         let span = this.start.load(Ordering::Relaxed)..this.end.load(Ordering::Relaxed);
+        let span = Some(span).filter(|_| this.lent.load(Ordering::Relaxed));
         // SAFETY: CPython calls this with a buffer to fill in, and this function passes it on as it came.
         unsafe { fill(slf, span, buffer, flags) }
     }
 
     fn __repr__(&self) -> String {
-        format!("<the file {} as it was opened>", self.file.path().display())
+        format!("<the file {} as it was opened>", self.path().display())
     }
 }
 
@@ -110,11 +142,11 @@ impl Exporter {
     #[expect(unsafe_code, reason = "the buffer protocol is a C struct; see docs/safety.md")]
     unsafe fn __getbuffer__(&self, py: Python<'_>, buffer: *mut ffi::Py_buffer, flags: c_int) -> Result<(), Refusal> {
         // SAFETY: CPython calls this with a buffer to fill in, and this function passes it on as it came.
-        unsafe { fill(self.source.bind(py), self.span.clone(), buffer, flags) }
+        unsafe { fill(self.source.bind(py), Some(self.span.clone()), buffer, flags) }
     }
 }
 
-/// Fills in a buffer with a span of the source and makes the source its owner.
+/// Fills in a buffer with a span of the source, if one is lent, and makes the source its owner.
 ///
 /// # Safety
 /// `buffer` is null or points to a `Py_buffer` that may be written, as `bf_getbuffer` receives it.
@@ -122,18 +154,21 @@ impl Exporter {
 #[expect(unsafe_code, reason = "the buffer protocol is a C struct; see docs/safety.md")]
 pub(super) unsafe fn fill(
     source: &Bound<'_, Source>,
-    span: Span,
+    span: Option<Span>,
     buffer: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> Result<(), Refusal> {
-    let bytes = source.get().snapshot().bytes(span);
-    let Ok(len) = ffi::Py_ssize_t::try_from(bytes.len()) else { return Err(Refusal("the span is too long")) };
     if buffer.is_null() {
         return Err(Refusal("there is no buffer to fill in"));
     }
-    // SAFETY: `bytes` lies in the source's snapshot, which never changes or moves while the source lives, and
+    // SAFETY: it is not null, hence may be written. The protocol wants no owner where there is no buffer in the end.
+    unsafe { (*buffer).obj = std::ptr::null_mut() };
+    let span = span.ok_or(Refusal("no span is lent: take a view from a reader or a RefView"))?;
+    let bytes = source.get().bytes(span);
+    let Ok(len) = ffi::Py_ssize_t::try_from(bytes.len()) else { return Err(Refusal("the span is too long")) };
+    // SAFETY: `bytes` lies in what the source holds, which never changes or moves while the source lives, and
     // PyBuffer_FillInfo makes the buffer own a reference to the source. It is told that the bytes are read-only, so it
-    // refuses writers; the cast to *mut is what its C signature asks for. On failure it leaves `obj` null.
+    // refuses writers; the cast to *mut is what its C signature asks for. On failure it leaves the buffer alone.
     let done = unsafe { ffi::PyBuffer_FillInfo(buffer, source.as_ptr(), bytes.as_ptr() as *mut _, len, 1, flags) };
     if done == 0 { Ok(()) } else { Err(Refusal("the bytes are read-only")) }
 }

@@ -1,16 +1,17 @@
 //! A packed-refs file at a path: its snapshot, and whether the path still leads to it.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::fs::{self, Backing, Identity};
-use crate::model::{Error, HashKind, Interrupt, Oid, Result};
-use crate::packed::{Cursor, Record, Selection, Snapshot};
+use crate::fs::{self, Identity, absolute};
+use crate::model::{Error, HashKind, Interrupt, Oid, Result, Selection};
+use crate::packed::{Cursor, Record, Snapshot, Stop};
 
 /// A snapshot of the packed-refs file at a path.
 #[derive(Debug)]
 pub struct PackedFile {
     path: PathBuf,
+    /// The same, wherever the process goes.
+    absolute: PathBuf,
     identity: Identity,
     snapshot: Snapshot,
 }
@@ -21,13 +22,9 @@ impl PackedFile {
     /// # Errors
     /// [`Error::Io`] if it cannot be read, [`Error::Corrupt`] for damage found on the way, [`Error::Interrupted`].
     pub fn open(path: PathBuf, hash: Option<HashKind>, may_map: bool, interrupt: Interrupt<'_>) -> Result<Self> {
-        let load = || -> io::Result<(Identity, Backing)> {
-            let (file, meta) = fs::open(&path)?;
-            Ok((Identity::of(&meta), Backing::load(file, &meta, may_map)?))
-        };
-        let (identity, backing) = load().map_err(|source| Error::Io { path: path.clone(), source })?;
+        let (backing, identity) = fs::load(&path, may_map, interrupt)?;
         let snapshot = Snapshot::new(backing, hash, interrupt).map_err(|stop| stop.in_file(path.clone()))?;
-        Ok(Self { path, identity, snapshot })
+        Ok(Self { absolute: absolute(&path), path, identity, snapshot })
     }
 
     /// The path as it was given.
@@ -48,6 +45,9 @@ impl PackedFile {
     /// # Errors
     /// [`Error::Corrupt`].
     pub fn select(&self, selection: Selection<'_>) -> Result<Cursor> {
+        if selection.is_all() {
+            self.snapshot.expect_scan(true);
+        }
         self.snapshot.select(selection).map_err(|damage| damage.in_file(self.path.clone()))
     }
 
@@ -73,7 +73,7 @@ impl PackedFile {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Interrupted`].
     pub fn count(&self, interrupt: Interrupt<'_>) -> Result<usize> {
-        self.snapshot.count(interrupt).map_err(|stop| stop.in_file(self.path.clone()))
+        self.scan(|| self.snapshot.count(interrupt))
     }
 
     /// [`Snapshot::points_at`], whose damage names this file.
@@ -81,7 +81,15 @@ impl PackedFile {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Interrupted`].
     pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Record>> {
-        self.snapshot.points_at(oid, interrupt).map_err(|stop| stop.in_file(self.path.clone()))
+        self.scan(|| self.snapshot.points_at(oid, interrupt))
+    }
+
+    /// Does work that reads all of the file, and tells the system so as long as it takes.
+    fn scan<T>(&self, work: impl FnOnce() -> std::result::Result<T, Stop>) -> Result<T> {
+        self.snapshot.expect_scan(true);
+        let done = work();
+        self.snapshot.expect_scan(false);
+        done.map_err(|stop| stop.in_file(self.path.clone()))
     }
 
     /// Whether the path now leads to another file, or to this one changed; also if it leads nowhere.
@@ -89,7 +97,7 @@ impl PackedFile {
     /// # Errors
     /// [`Error::Io`] if the system does not say.
     pub fn is_stale(&self) -> Result<bool> {
-        let now = Identity::at(&self.path).map_err(|source| Error::Io { path: self.path.clone(), source })?;
+        let now = Identity::at(&self.absolute).map_err(|source| Error::Io { path: self.path.clone(), source })?;
         Ok(now != Some(self.identity))
     }
 }

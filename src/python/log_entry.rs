@@ -1,0 +1,163 @@
+//! `LogEntry`: one entry of a reflog, and the walk that yields them.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDelta, PyTzInfo};
+use spin::Mutex;
+
+use super::error::to_py;
+use super::ref_view::refname;
+use super::tables::TableSources;
+use crate::reftable::LogRecord;
+use crate::store::LogWalk;
+
+/// One entry of a reflog. Entries are equal if all their fields are.
+#[pyclass(frozen, eq, hash, module = "refspan")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct LogEntry {
+    refname: Vec<u8>,
+    update_index: u64,
+    update: Option<Update>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Update {
+    old: String,
+    new: String,
+    name: Vec<u8>,
+    email: Vec<u8>,
+    time: u64,
+    tz: i16,
+    message: Vec<u8>,
+}
+
+impl From<LogRecord<'_>> for LogEntry {
+    fn from(record: LogRecord<'_>) -> Self {
+        let update = record.update.map(|update| Update {
+            old: hex::encode(update.old),
+            new: hex::encode(update.new),
+            name: update.name.to_vec(),
+            email: update.email.to_vec(),
+            time: update.time,
+            tz: update.tz,
+            message: update.message.strip_suffix(b"\n").unwrap_or(update.message).to_vec(),
+        });
+        Self { refname: record.refname.to_vec(), update_index: record.update_index, update }
+    }
+}
+
+#[pymethods]
+impl LogEntry {
+    /// The name of the ref, as `RefView.refname`.
+    #[getter]
+    #[pyo3(name = "ref")]
+    fn refname<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyString>> {
+        refname(py, &self.refname)
+    }
+
+    /// The number of the transaction that wrote it.
+    #[getter]
+    fn update_index(&self) -> u64 {
+        self.update_index
+    }
+
+    /// "deletion" for the tombstone of an entry in an older table, whose other fields are then None.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        if self.update.is_some() { "update" } else { "deletion" }
+    }
+
+    /// The object id before, as lower-case hex; zeros if the ref was created.
+    #[getter]
+    #[pyo3(name = "old")]
+    fn old_hex(&self) -> Option<&str> {
+        self.update.as_ref().map(|update| update.old.as_str())
+    }
+
+    /// The object id after, as lower-case hex; zeros if the ref was deleted.
+    #[getter]
+    #[pyo3(name = "new")]
+    fn new_hex(&self) -> Option<&str> {
+        self.update.as_ref().map(|update| update.new.as_str())
+    }
+
+    /// Who did it: UTF-8, other bytes as lone surrogates.
+    #[getter]
+    fn committer_name<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, pyo3::types::PyString>>> {
+        self.update.as_ref().map(|update| refname(py, &update.name)).transpose()
+    }
+
+    /// Their address, without angle brackets.
+    #[getter]
+    fn committer_email<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, pyo3::types::PyString>>> {
+        self.update.as_ref().map(|update| refname(py, &update.email)).transpose()
+    }
+
+    /// When, in seconds since 1970.
+    #[getter]
+    fn time(&self) -> Option<u64> {
+        self.update.as_ref().map(|update| update.time)
+    }
+
+    /// Their time zone as git writes it, such as "+0530".
+    #[getter]
+    fn tz(&self) -> Option<String> {
+        self.update.as_ref().map(|update| format!("{:+05}", update.tz))
+    }
+
+    /// `time` in that zone. Raises `ValueError` or `OverflowError` where Python has no such date or zone.
+    #[getter]
+    fn when<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(update) = &self.update else { return Ok(None) };
+        // HHMM as a decimal number, the sign for both halves.
+        let minutes = i32::from(update.tz) / 100 * 60 + i32::from(update.tz) % 100;
+        let zone = PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, minutes * 60, 0, true)?)?;
+        let datetime = py.import("datetime")?.getattr("datetime")?;
+        datetime.call_method1("fromtimestamp", (update.time, zone)).map(Some)
+    }
+
+    /// What was done, without the final LF.
+    #[getter]
+    fn message<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, pyo3::types::PyString>>> {
+        self.update.as_ref().map(|update| refname(py, &update.message)).transpose()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = refname(py, &self.refname)?.repr()?;
+        let index = self.update_index;
+        let Some(update) = &self.update else { return Ok(format!("<LogEntry {name} {index} deleted>")) };
+        let message = refname(py, &update.message)?.repr()?;
+        Ok(format!("<LogEntry {name} {index} {} -> {} {message}>", update.old, update.new))
+    }
+}
+
+/// A walk over the logs of some tables. May be shared between threads.
+#[pyclass(frozen, module = "refspan._native")]
+pub(super) struct LogIterator {
+    tables: Arc<TableSources>,
+    walk: Mutex<LogWalk>,
+}
+
+impl LogIterator {
+    pub(super) fn new(tables: Arc<TableSources>, prefix: &[u8]) -> Self {
+        let walk = Mutex::new(tables.tables().logs(prefix));
+        Self { tables, walk }
+    }
+}
+
+#[pymethods]
+impl LogIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<LogEntry>> {
+        let next = {
+            let mut walk = self.walk.lock();
+            let next = self.tables.tables().next_log(&mut walk);
+            next.map(|number| walk.cursor(number?)?.record().map(LogEntry::from))
+        };
+        next.map_err(|error| to_py(py, error))
+    }
+}

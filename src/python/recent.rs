@@ -1,0 +1,38 @@
+//! The views that an iterator gave out last, to give out again: a plain loop then allocates nothing for each ref.
+
+use pyo3::prelude::*;
+
+use super::ref_view::{Parts, RefView};
+use super::source::Source;
+
+/// The last two views that went out. A loop lets go of the one before last before it asks for the next.
+#[derive(Default)]
+pub(super) struct Recent([Option<Py<RefView>>; 2]);
+
+impl Recent {
+    /// The one before last, made a view of another ref, if nobody else holds it and it is of the same source.
+    #[inline]
+    pub(super) fn reuse<'py>(
+        &mut self,
+        py: Python<'py>,
+        source: &Py<Source>,
+        parts: Parts,
+    ) -> Option<Bound<'py, RefView>> {
+        self.0.swap(0, 1);
+        let view = self.0[0].as_ref().filter(|view| is_unshared(py, view) && view.get().is_of(source))?;
+        view.get().point_at(parts);
+        Some(view.bind(py).clone())
+    }
+
+    /// Keeps a new view in its place. Returns what stood there, to be dropped where Python code may run.
+    pub(super) fn keep(&mut self, view: Py<RefView>) -> Option<Py<RefView>> {
+        self.0[0].replace(view)
+    }
+}
+
+/// Whether the caller's reference is the only one. Free-threaded Python cannot tell.
+#[inline]
+#[expect(deprecated, reason = "the count is no telling on free-threaded builds, which are ruled out first")]
+fn is_unshared(py: Python<'_>, view: &Py<RefView>) -> bool {
+    cfg!(not(Py_GIL_DISABLED)) && view.get_refcnt(py) == 1
+}

@@ -1,0 +1,304 @@
+//! Reading tables together: one alone, as it is, or a stack's, merged, newest first and without what was deleted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::TableFile;
+use crate::model::{Error, HashKind, Interrupt, Oid, Result, Selection};
+use crate::reftable::{Damage, KeyRange, Keyed, LogCursor, Merge, RefBatch, RefCursor, RefRecord, points_at};
+
+/// How many records are read between two questions to an interrupt.
+const BREATH: usize = 1 << 16;
+
+/// Some tables, oldest first, read as one.
+#[derive(Debug)]
+pub struct Tables {
+    files: Vec<Arc<TableFile>>,
+    hash: Option<HashKind>,
+    /// Whether tombstones are records like others.
+    shows_deletions: bool,
+    count: OnceLock<usize>,
+}
+
+/// A record of one of the tables.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The number of the table.
+    pub table: usize,
+    /// Where the record is.
+    pub batch: Arc<RefBatch>,
+    /// Which of the batch it is.
+    pub index: usize,
+}
+
+impl Tables {
+    /// One table as it is, tombstones included.
+    #[must_use]
+    pub fn single(file: Arc<TableFile>) -> Self {
+        let hash = Some(file.table().header().hash);
+        Self { files: vec![file], hash, shows_deletions: true, count: OnceLock::new() }
+    }
+
+    /// A stack's tables, oldest first; `hash` is what they would have if there were any.
+    #[must_use]
+    pub fn stacked(files: Vec<Arc<TableFile>>, hash: Option<HashKind>) -> Self {
+        let hash = files.first().map(|file| file.table().header().hash).or(hash);
+        Self { files, hash, shows_deletions: false, count: OnceLock::new() }
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn files(&self) -> &[Arc<TableFile>] {
+        &self.files
+    }
+
+    /// The hash of the object ids; `None` without tables, if nobody said.
+    #[must_use]
+    pub fn hash(&self) -> Option<HashKind> {
+        self.hash
+    }
+
+    /// Whether tombstones are records like others.
+    #[must_use]
+    pub fn shows_deletions(&self) -> bool {
+        self.shows_deletions
+    }
+
+    /// A walk over the selected refs; each limit is a seek.
+    #[must_use]
+    pub fn select(&self, selection: &Selection<'_>) -> RefWalk {
+        if selection.is_all() {
+            self.expect_scan(true);
+        }
+        let cursors = self.files.iter().map(|file| RefCursor::new(file.table().clone())).collect();
+        let mut ranges = KeyRange::selected(selection);
+        ranges.reverse();
+        RefWalk {
+            merge: Merge::new(cursors),
+            ranges,
+            end: None,
+            is_placed: false,
+            shows_deletions: self.shows_deletions,
+        }
+    }
+
+    /// The number of refs; the first call reads all, later calls return what it found.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Interrupted`].
+    pub fn count(&self, interrupt: Interrupt<'_>) -> Result<usize> {
+        if let Some(count) = self.count.get() {
+            return Ok(*count);
+        }
+        let count = self.count_all(interrupt);
+        self.expect_scan(false);
+        let count = count?;
+        Ok(*self.count.get_or_init(|| count))
+    }
+
+    fn count_all(&self, interrupt: Interrupt<'_>) -> Result<usize> {
+        let mut walk = self.select(&Selection::default());
+        let mut count = 0_usize;
+        while self.next(&mut walk)?.is_some() {
+            count += 1;
+            if count.is_multiple_of(BREATH) && !interrupt() {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(count)
+    }
+
+    /// Says whether all tables will be read in order soon.
+    fn expect_scan(&self, soon: bool) {
+        self.files.iter().for_each(|file| file.table().expect_scan(soon));
+    }
+
+    /// The next record of a walk: the number of its table. The walk's cursor of that number stands on it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], which names the table's file.
+    #[inline]
+    pub fn next(&self, walk: &mut RefWalk) -> Result<Option<usize>> {
+        walk.next().map_err(|(number, damage)| self.damaged(number, damage))
+    }
+
+    /// The record of that exact name.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn find(&self, name: &[u8]) -> Result<Option<Found>> {
+        for (number, file) in self.files.iter().enumerate().rev() {
+            let mut cursor = RefCursor::new(file.table().clone());
+            cursor.seek(name).map_err(|damage| self.damaged(number, damage))?;
+            if cursor.key() == Some(name) {
+                let is_hidden = !self.shows_deletions && cursor.record().is_some_and(RefRecord::is_deletion);
+                let found = || Found { table: number, batch: cursor.batch().clone(), index: cursor.index() };
+                return Ok((!is_hidden).then(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The refs whose object id or peeled object id is `oid`, names ascending.
+    ///
+    /// Every table is searched, by its object index if it has one; what a newer table overrides is left out.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Interrupted`].
+    pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Found>> {
+        let mut found: BTreeMap<Vec<u8>, Found> = BTreeMap::new();
+        for (number, file) in self.files.iter().enumerate() {
+            if file.table().header().hash != oid.kind() {
+                continue;
+            }
+            let hits = points_at(file.table(), oid.as_raw(), interrupt);
+            let hits = hits.map_err(|damage| self.damaged(number, damage))?.ok_or(Error::Interrupted)?;
+            for (batch, index) in hits {
+                let name = batch.name(index);
+                if !self.is_overridden(number, name)? {
+                    found.insert(name.to_vec(), Found { table: number, batch, index });
+                }
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// Whether a newer table than that one has a record of the name.
+    fn is_overridden(&self, number: usize, name: &[u8]) -> Result<bool> {
+        for (newer, file) in self.files.iter().enumerate().skip(number + 1) {
+            let mut cursor = RefCursor::new(file.table().clone());
+            cursor.seek(name).map_err(|damage| self.damaged(newer, damage))?;
+            if cursor.key() == Some(name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A walk over the reflog entries of the refs whose names start with `prefix`; newest first within a ref.
+    #[must_use]
+    pub fn logs(&self, prefix: &[u8]) -> LogWalk {
+        let cursors = self.files.iter().map(|file| LogCursor::new(file.table().clone())).collect();
+        LogWalk {
+            merge: Merge::new(cursors),
+            range: KeyRange::of_prefix(prefix),
+            is_placed: false,
+            shows_deletions: self.shows_deletions,
+        }
+    }
+
+    /// The next entry of a walk: the number of its table. The walk's cursor of that number stands on it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], which names the table's file.
+    pub fn next_log(&self, walk: &mut LogWalk) -> Result<Option<usize>> {
+        walk.next().map_err(|(number, damage)| self.damaged(number, damage))
+    }
+
+    /// Reads every log entry once.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for the first damage, [`Error::Interrupted`].
+    pub fn check_logs(&self, interrupt: Interrupt<'_>) -> Result<()> {
+        let mut walk = self.logs(b"");
+        let mut count = 0_usize;
+        while self.next_log(&mut walk)?.is_some() {
+            count += 1;
+            if count.is_multiple_of(BREATH) && !interrupt() {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, number: usize, damage: Damage) -> Error {
+        damage.in_file(self.files.get(number).map(|file| file.path().to_owned()).unwrap_or_default())
+    }
+}
+
+/// Where a walk over refs stands.
+#[derive(Debug)]
+pub struct RefWalk {
+    merge: Merge<RefCursor>,
+    /// The ranges still to come, the next one last.
+    ranges: Vec<KeyRange>,
+    /// Where the current range ends.
+    end: Option<Vec<u8>>,
+    is_placed: bool,
+    shows_deletions: bool,
+}
+
+impl RefWalk {
+    /// The cursors, one a table; the one whose number came last stands on the record.
+    #[inline]
+    #[must_use]
+    pub fn cursor(&self, number: usize) -> Option<&RefCursor> {
+        self.merge.cursor(number)
+    }
+
+    #[inline]
+    fn next(&mut self) -> std::result::Result<Option<usize>, (usize, Damage)> {
+        loop {
+            if !self.is_placed {
+                let Some(range) = self.ranges.last() else { return Ok(None) };
+                self.merge.seek(&range.start)?;
+                self.end = self.ranges.pop().and_then(|range| range.end);
+                self.is_placed = true;
+            }
+            let next = self.merge.step()?;
+            let cursor = next.and_then(|number| self.merge.cursor(number));
+            let Some((cursor, key)) = cursor.and_then(|cursor| Some((cursor, cursor.key()?))) else {
+                self.is_placed = false;
+                continue;
+            };
+            // The bound comes before the tombstones: behind it there may be a great many.
+            if self.end.as_ref().is_some_and(|end| key >= &end[..]) {
+                self.is_placed = false;
+                continue;
+            }
+            if self.shows_deletions || !cursor.record().is_some_and(RefRecord::is_deletion) {
+                return Ok(next);
+            }
+        }
+    }
+}
+
+/// Where a walk over reflog entries stands.
+#[derive(Debug)]
+pub struct LogWalk {
+    merge: Merge<LogCursor>,
+    range: KeyRange,
+    is_placed: bool,
+    shows_deletions: bool,
+}
+
+impl LogWalk {
+    /// The cursors, one a table; the one whose number came last stands on the entry.
+    #[must_use]
+    pub fn cursor(&self, number: usize) -> Option<&LogCursor> {
+        self.merge.cursor(number)
+    }
+
+    fn next(&mut self) -> std::result::Result<Option<usize>, (usize, Damage)> {
+        if !self.is_placed {
+            self.merge.seek(&self.range.start)?;
+            self.is_placed = true;
+        }
+        loop {
+            let next = self.merge.step()?;
+            let Some(cursor) = next.and_then(|number| self.merge.cursor(number)) else { return Ok(None) };
+            let Some(record) = cursor.record() else { return Ok(None) };
+            if self.range.end.as_ref().is_some_and(|end| record.refname >= &end[..]) {
+                return Ok(None);
+            }
+            if record.refname < &self.range.start[..] {
+                continue;
+            }
+            // A log that exists without entries has none to show either.
+            let is_entry = record.update.is_some_and(|update| !update.is_existence_marker());
+            if self.shows_deletions || is_entry {
+                return Ok(next);
+            }
+        }
+    }
+}
