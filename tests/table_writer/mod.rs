@@ -72,7 +72,7 @@ pub(crate) fn open(data: &[u8]) -> (tempfile::TempDir, Arc<TableFile>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.ref");
     std::fs::write(&path, data).unwrap();
-    (directory, Arc::new(TableFile::open(path, None, true).unwrap()))
+    (directory, Arc::new(TableFile::open(path, None, true, &mut || true).unwrap()))
 }
 
 impl Writer {
