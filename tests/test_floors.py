@@ -16,6 +16,10 @@ PYTHON = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted
 RANKS = {"model": 0, "fs": 1, "packed": 2, "loose": 2, "reftable": 2, "store": 3, "python": 4}
 MAY_BE_UNSAFE = {"fs/backing.rs", "python/source.rs", "python/ref_view.rs"}
 MOST_LINES = 500
+FORMATS = [file for file in RUST if file.startswith(("packed/", "loose/", "reftable/"))]
+# What could let a hostile file panic; the compiler checks it where the floor says so.
+DENIED = {"indexing_slicing", "unwrap_used", "expect_used", "panic", "arithmetic_side_effects"}
+IMPURE = re.compile(r"\bstd::(?:env|fs|net|process|time)\b")
 
 COMMENT_OR_LITERAL = re.compile(
     r"""//[^\n]*
@@ -34,6 +38,12 @@ TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*mod\s+\w+\s*\{")
 def code(text: str) -> str:
     """The source with comments and literals blanked out; what is left stays where it was."""
     return COMMENT_OR_LITERAL.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def denied(text: str) -> set[str]:
+    """The clippy lints that a file denies for its whole module."""
+    inner = re.findall(r"#!\[deny\(([^)]*)\)\]", code(text))
+    return {lint.strip().removeprefix("clippy::") for lints in inner for lint in lints.split(",") if lint.strip()}
 
 
 def without_tests(text: str) -> str:
@@ -152,6 +162,16 @@ def test_a_file_uses_its_own_and_lower_floors(file: str) -> None:
     assert floor_violations(file, RUST[file]) == []
 
 
+@pytest.mark.parametrize("file", [file for file in FORMATS if file.endswith("/mod.rs")])
+def test_a_format_floor_denies_what_could_panic(file: str) -> None:
+    assert DENIED <= denied(RUST[file])
+
+
+@pytest.mark.parametrize("file", FORMATS)
+def test_a_format_asks_neither_the_system_nor_the_clock(file: str) -> None:
+    assert IMPURE.findall(without_tests(RUST[file])) == []
+
+
 @pytest.mark.parametrize("file", list(RUST))
 def test_unsafe_stays_where_it_is_explained(file: str) -> None:
     assert unsafe_violations(file, RUST[file]) == []
@@ -238,3 +258,12 @@ def test_panics_are_noticed_outside_tests_only() -> None:
     assert panics(tests) == []
     assert panics("#[expect(x)] fn f() { y.expect_scan(); z.unwrap_or(0); /* panic!() */ }") == []
     assert panics(tests + 'fn g() { x.unwrap(); y.expect("z"); panic!() }') == [".unwrap()", ".expect(", "panic!"]
+
+
+def test_lints_and_system_calls_are_told_apart_from_what_looks_like_them() -> None:
+    assert denied("//! #![deny(clippy::panic)]\n#![deny(clippy::a, clippy::b,)]\n#[deny(clippy::c)] mod x {}") == {
+        "a",
+        "b",
+    }
+    assert IMPURE.findall(code("use std::fs; std::time::Instant::now(); // std::env")) == ["std::fs", "std::time"]
+    assert IMPURE.findall(code('use crate::fs; use std::io::ErrorKind; const X: &str = "std::fs";')) == []

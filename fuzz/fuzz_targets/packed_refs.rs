@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use refspan::fs::Backing;
-use refspan::model::Oid;
+use refspan::model::{Oid, Selection};
 use refspan::packed::{Cursor, Damage, Reason, Record, Snapshot, Stop};
 
 fuzz_target!(|data: &[u8]| {
