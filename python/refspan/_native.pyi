@@ -94,8 +94,9 @@ class RefReader:
         trailing slash only what lies below; an empty one nothing). Names, not patterns: `*`, `?`, `[` and `\\` raise
         `RefNameError`.
 
-        Each limit is a seek of O(log n); what it leaves out is not read, hence not checked. Raises `CorruptError` for
-        damage on the way there or, from the iterator, in a ref that it reaches.
+        Each limit is a seek of O(log n), or of the number of blocks in a table without index; what it leaves out is
+        not read, hence not checked. Raises `CorruptError` for damage on the way there or, from the iterator, in
+        a ref that it reaches.
         """
 
     def names(self, prefix: str | Buffer | RefView | None = None) -> Iterator[memoryview]:
@@ -125,7 +126,7 @@ class RefReader:
         """
 
     def check(self) -> None:
-        """Read every ref and reflog entry once; raise `CorruptError` for the first damage or name out of order.
+        """Read everything once, blocks of all kinds; raise `CorruptError` for the first damage or name out of order.
 
         Refs that are only broken pass: `RefView.broken` tells of each. O(n); Ctrl-C works.
         """

@@ -82,23 +82,30 @@ def _dump(args: argparse.Namespace) -> int:
 
 
 def _open(args: argparse.Namespace) -> PackedRefs | Reftable | ReftableStack:
-    if not args.path:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), args.path)
-    path = Path(*args.directory, args.path)
+    path = _path(args)
     if path.is_dir():
         stack = ReftableStack(path, hash=args.hash)
         # To the library that is an empty stack; on the command line it is rather another directory than was meant.
         if not stack.tables and not (path / "tables.list").exists():
             raise IsADirectoryError(errno.EISDIR, "Is a directory without a tables.list", str(path))
         return stack
-    with path.open("rb") as file:
-        is_table = file.read(4) == b"REFT"
+    is_table = False
+    # What is no regular file may make its reader wait for ever; the readers refuse it.
+    if path.is_file():
+        with path.open("rb") as file:
+            is_table = file.read(4) == b"REFT"
     return Reftable(path, hash=args.hash) if is_table else PackedRefs(path, hash=args.hash)
+
+
+def _path(args: argparse.Namespace) -> Path:
+    if not args.path:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), args.path)
+    return Path(*args.directory, args.path)
 
 
 def _blocks(args: argparse.Namespace) -> int:
     """Print the layout of a table: a line a block, then one a section."""
-    table = Reftable(Path(*args.directory, args.path))
+    table = Reftable(_path(args))
     print(f"# version {table.version}, {table.hash}, block size {table.block_size}, ", end="")
     print(f"update indices {table.min_update_index}-{table.max_update_index}")
     row = "{:<6} {:>10} {:>10} {:>8} {:>8} {:>6}"

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use crate::reftable::{BlockSummary, Kind};
 
 /// Where a block of a table lies, and what it holds.
-#[pyclass(frozen, eq, module = "refspan", get_all)]
-#[derive(PartialEq, Eq)]
+#[pyclass(frozen, eq, hash, module = "refspan", get_all)]
+#[derive(PartialEq, Eq, Hash)]
 pub(crate) struct BlockInfo {
     /// What its records are.
     kind: &'static str,

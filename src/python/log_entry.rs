@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::{PyOSError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDelta, PyTzInfo};
 use spin::Mutex;
@@ -114,7 +115,12 @@ impl LogEntry {
         let minutes = i32::from(update.tz) / 100 * 60 + i32::from(update.tz) % 100;
         let zone = PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, minutes * 60, 0, true)?)?;
         let datetime = py.import("datetime")?.getattr("datetime")?;
-        datetime.call_method1("fromtimestamp", (update.time, zone)).map(Some)
+        match datetime.call_method1("fromtimestamp", (update.time, zone)) {
+            Err(error) if error.is_instance_of::<PyOSError>(py) => {
+                Err(PyOverflowError::new_err("no date is that far away"))
+            }
+            when => when.map(Some),
+        }
     }
 
     /// What was done, without the final LF.

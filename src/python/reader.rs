@@ -26,7 +26,6 @@ pub(super) enum Reads {
 }
 
 /// A stack and its tables as they were last read.
-#[derive(Clone)]
 pub(super) struct Stacked {
     pub(super) stack: Arc<Stack>,
     pub(super) tables: Arc<TableSources>,
@@ -100,10 +99,9 @@ impl RefReader {
     }
 
     fn all_is_read(&self, py: Python<'_>) -> PyResult<()> {
-        self.count(py)?;
         match self.now() {
-            Now::Packed(..) => Ok(()),
-            Now::Tables(tables) => bulk(py, |interrupt| tables.tables().check_logs(interrupt)),
+            Now::Packed(_, file) => bulk(py, |interrupt| file.count(interrupt).map(|_| ())),
+            Now::Tables(tables) => bulk(py, |interrupt| tables.tables().check(interrupt)),
         }
     }
 }
@@ -181,8 +179,9 @@ impl RefReader {
     /// trailing slash only what lies below; an empty one nothing). Names, not patterns: `*`, `?`, `[` and `\` raise
     /// `RefNameError`.
     ///
-    /// Each limit is a seek of O(log n); what it leaves out is not read, hence not checked. Raises `CorruptError` for
-    /// damage on the way there or, from the iterator, in a ref that it reaches.
+    /// Each limit is a seek of O(log n), or of the number of blocks in a table without index; what it leaves out is
+    /// not read, hence not checked. Raises `CorruptError` for damage on the way there or, from the iterator, in
+    /// a ref that it reaches.
     #[pyo3(
         signature = (prefix=None, *, start_after=None, exclude=None),
         text_signature = "($self, prefix=None, *, start_after=None, exclude=())"
@@ -255,7 +254,7 @@ impl RefReader {
         is_stale.map_err(|error| to_py(py, error))
     }
 
-    /// Read every ref and reflog entry once; raise `CorruptError` for the first damage or name out of order.
+    /// Read everything once, blocks of all kinds; raise `CorruptError` for the first damage or name out of order.
     ///
     /// Refs that are only broken pass: `RefView.broken` tells of each. O(n); Ctrl-C works.
     fn check(&self, py: Python<'_>) -> PyResult<()> {

@@ -182,15 +182,23 @@ impl ReftableStack {
     ///
     /// Iterators and views go on with what they have. Raises as opening does, and then keeps the old state.
     fn reload(&self, py: Python<'_>) -> PyResult<bool> {
-        let stack = self.stack();
-        if !stack.is_stale().map_err(|error| to_py(py, error))? {
-            return Ok(false);
+        let mut has_changed = false;
+        loop {
+            let stack = self.stack();
+            if !stack.is_stale().map_err(|error| to_py(py, error))? {
+                return Ok(has_changed);
+            }
+            let new = bulk(py, |interrupt| stack.reloaded(self.hash, self.may_map, interrupt))?;
+            let new = stacked(py, new, self.hash)?;
+            has_changed = true;
+            let mut now = self.now();
+            // Should another thread have been faster, what it took over may be newer.
+            if Arc::ptr_eq(&now.stack, &stack) {
+                let old = std::mem::replace(&mut *now, new);
+                drop(now);
+                drop(old);
+            }
         }
-        let stack = bulk(py, |interrupt| stack.reloaded(self.hash, self.may_map, interrupt))?;
-        let new = stacked(py, stack, self.hash)?;
-        let old = std::mem::replace(&mut *self.now(), new);
-        drop(old);
-        Ok(true)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -12,8 +12,10 @@ use crate::model::{Broken, Fault, Span, is_well_formed};
 
 /// The names of a batch take about this much; a block of the usual size is one batch.
 const BATCH: usize = 64 << 10;
-/// How much larger than its block the names of a block may be: as much as a zlib stream can be than its input.
-const EXPANSION: usize = 1032;
+/// How much larger than its block the names of a block may be. Tombstones of long names come to some dozen times that.
+const EXPANSION: usize = 32;
+/// What the names of a block may be in any case.
+const LEAST_LIMIT: usize = 1 << 20;
 
 /// Some records of one block.
 #[derive(Debug, Default)]
@@ -155,7 +157,7 @@ impl RefBatch {
         let range = table.header().max_update_index.saturating_sub(table.header().min_update_index);
         let records_end = block.start.saturating_add(block.records_end);
         let whole = data.get(block.start.saturating_add(pos)..records_end).unwrap_or_default();
-        let limit = block.records_end.saturating_mul(EXPANSION);
+        let limit = block.records_end.saturating_mul(EXPANSION).max(LEAST_LIMIT);
         let mut rest = whole;
         // What a usual block needs, so that each vector is allocated once; bounded by the bytes that are there.
         self.names.reserve(whole.len().min(BATCH).saturating_add(key.len()));

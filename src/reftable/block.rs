@@ -65,7 +65,7 @@ pub(super) struct Prologue {
 }
 
 impl Prologue {
-    /// Reads it; `None` at the end of the blocks or where padding follows instead of a block.
+    /// Reads it; `None` where the blocks end.
     pub(super) fn read(data: &[u8], header: &Header, start: usize, limit: usize) -> Result<Option<Self>, Damage> {
         let skipped = if start == 0 { header.size() } else { 0 };
         let at = start.saturating_add(skipped);

@@ -21,7 +21,7 @@ pub struct Header {
     pub block_size: u32,
     /// The smallest update index of a ref.
     pub min_update_index: u64,
-    /// The greatest update index of any record.
+    /// The greatest update index of a ref.
     pub max_update_index: u64,
     /// The hash of all object ids.
     pub hash: HashKind,
@@ -68,17 +68,12 @@ impl Header {
         if !matches!(version, 1 | 2) {
             return Err(damaged(Reason::Version(version)));
         }
-        let mut number = |width| match width {
-            3 => big_endian::<3>(rest),
-            4 => big_endian::<4>(rest),
-            _ => big_endian::<8>(rest),
-        };
-        let block_size = u32::try_from(number(3).ok_or_else(short)?).unwrap_or_default();
-        let min_update_index = number(8).ok_or_else(short)?;
-        let max_update_index = number(8).ok_or_else(short)?;
+        let block_size = big_endian::<3>(rest).and_then(|size| u32::try_from(size).ok()).ok_or_else(short)?;
+        let min_update_index = big_endian::<8>(rest).ok_or_else(short)?;
+        let max_update_index = big_endian::<8>(rest).ok_or_else(short)?;
         let hash = match version {
             1 => HashKind::Sha1,
-            _ => match u32::try_from(number(4).ok_or_else(short)?).unwrap_or_default() {
+            _ => match big_endian::<4>(rest).and_then(|id| u32::try_from(id).ok()).ok_or_else(short)? {
                 SHA1 => HashKind::Sha1,
                 SHA256 => HashKind::Sha256,
                 id => return Err(damaged(Reason::HashId(id))),

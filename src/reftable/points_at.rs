@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::index::find_block;
 use super::objects::{Positions, positions};
-use super::{Damage, Keyed, RefBatch, RefCursor, Table, Value};
+use super::{Damage, Keyed, Kind, Reason, RefBatch, RefCursor, Table, Value};
 
 /// A record of a batch.
 pub type Hit = (Arc<RefBatch>, usize);
@@ -17,9 +18,17 @@ pub fn points_at(table: &Arc<Table>, oid: &[u8], go_on: &mut dyn FnMut() -> bool
     let mut cursor = RefCursor::new(table.clone());
     let mut hits = Vec::new();
     match positions(table, oid)? {
-        Positions::Blocks(blocks) => {
+        // Without a ref index nothing tells whether a position is one of a ref block.
+        Positions::Blocks(blocks) if table.footer().ref_index.is_some() => {
+            let mut end = 0;
             for start in blocks {
+                let (block, _) = table.expect_block(start, Kind::Ref)?;
                 cursor.enter_at(start)?;
+                let is_indexed = find_block(table, Kind::Ref, cursor.batch().name(0))?.block == Some(start);
+                if !is_indexed || start < end {
+                    return Err(Damage::at(start, Reason::IndexTarget));
+                }
+                end = block.end;
                 collect(&cursor, oid, &mut hits);
                 while cursor.has_more_in_block() {
                     cursor.next_batch()?;
@@ -30,7 +39,7 @@ pub fn points_at(table: &Arc<Table>, oid: &[u8], go_on: &mut dyn FnMut() -> bool
                 }
             }
         }
-        Positions::Anywhere => {
+        Positions::Blocks(_) | Positions::Anywhere => {
             cursor.seek(b"")?;
             while !cursor.batch().is_empty() {
                 collect(&cursor, oid, &mut hits);

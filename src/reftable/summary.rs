@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::block::{next_key, read_key};
-use super::number::{take, varint_len};
-use super::objects::read_positions;
-use super::{Block, Damage, Keyed, Kind, LogCursor, Reason, RefBatch, Table};
+use super::number::varint_len;
+use super::objects::{Positions, read_positions};
+use super::{Block, Damage, Kind, LogCursor, Reason, RefBatch, Table};
 
 /// A block and how many records it holds.
 #[derive(Debug, Clone, Copy)]
@@ -22,18 +22,22 @@ pub struct BlockSummary {
 /// [`Damage`] in any block, record heads included, or bytes between blocks that are no padding.
 pub fn summaries(table: &Arc<Table>, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<BlockSummary>>, Damage> {
     let mut blocks = Vec::new();
+    let mut ref_blocks = Vec::new();
     let mut logs = LogCursor::new(table.clone());
     let mut start = 0;
     while let Some(prologue) = table.prologue(start)? {
         let summary = if prologue.kind == Kind::Log {
             let Some(block) = logs.enter(start)? else { break };
             start = block.end;
-            BlockSummary { block, records: count_logs(&mut logs, &block)? }
+            BlockSummary { block, records: count_logs(&mut logs)? }
         } else {
             let (block, image) = table.expect_block(start, prologue.kind)?;
             start = table.next_block(&block)?;
-            BlockSummary { block, records: count_records(table, &block, image)? }
+            BlockSummary { block, records: count_records(table, &block, image, &ref_blocks)? }
         };
+        if summary.block.kind == Kind::Ref {
+            ref_blocks.push(summary.block.start);
+        }
         blocks.push(summary);
         if !go_on() {
             return Ok(None);
@@ -42,18 +46,17 @@ pub fn summaries(table: &Arc<Table>, go_on: &mut dyn FnMut() -> bool) -> Result<
     Ok(Some(blocks))
 }
 
-fn count_logs(logs: &mut LogCursor, block: &Block) -> Result<usize, Damage> {
+fn count_logs(logs: &mut LogCursor) -> Result<usize, Damage> {
     let mut count = 0_usize;
     while logs.has_more_in_block() {
         logs.read(count == 0)?;
         count = count.saturating_add(1);
     }
-    debug_assert_eq!(logs.block().map(|block| block.start), Some(block.start));
-    debug_assert!(logs.key().is_some());
     Ok(count)
 }
 
-fn count_records(table: &Table, block: &Block, image: &[u8]) -> Result<usize, Damage> {
+/// `ref_blocks` are the starts of the ref blocks, which come before all others: the object index may point to them only.
+fn count_records(table: &Table, block: &Block, image: &[u8], ref_blocks: &[usize]) -> Result<usize, Damage> {
     let damaged = |reason| block.damaged(reason);
     let mut count = 0_usize;
     if block.kind == Kind::Ref {
@@ -72,12 +75,16 @@ fn count_records(table: &Table, block: &Block, image: &[u8]) -> Result<usize, Da
     while !rest.is_empty() {
         let (prefix, suffix, extra) = read_key(&mut rest).ok_or_else(|| damaged(Reason::Record))?;
         next_key(&mut key, prefix, suffix, count == 0).map_err(damaged)?;
-        let value = match block.kind {
-            Kind::Index => varint_len(&mut rest).map(|_| ()),
-            Kind::Obj => read_positions(&mut rest, extra).map(|_| ()),
-            Kind::Ref | Kind::Log => take(&mut rest, 0).map(|_| ()),
+        let positions = if block.kind == Kind::Obj {
+            read_positions(&mut rest, extra)
+        } else {
+            varint_len(&mut rest).map(|_| Positions::Anywhere)
         };
-        value.ok_or_else(|| damaged(Reason::Record))?;
+        if let Positions::Blocks(positions) = positions.ok_or_else(|| damaged(Reason::Record))?
+            && positions.iter().any(|position| ref_blocks.binary_search(position).is_err())
+        {
+            return Err(damaged(Reason::IndexTarget));
+        }
         count = count.saturating_add(1);
     }
     Ok(count)

@@ -7,7 +7,7 @@
 //! Git replaces the list by rename and deletes tables that it no longer names. So a table that is missing was, most
 //! likely, just compacted away: the list is read again, and only if it stays the same is that an error.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -84,12 +84,14 @@ impl Stack {
                 Ok(tables) if list.is_some() || !self.is_between_lists()? => {
                     return Ok(Self { dir: self.dir.clone(), absolute: self.absolute.clone(), tables, list });
                 }
-                Ok(_) => self.corrupt(0, None, "tables.list is missing, but there are tables beside it".to_owned()),
+                Ok(_) => self.corrupt(0, None, "tables.list is missing where tables or its lock are".to_owned()),
                 Err(Failed::Missing(error)) => error,
                 Err(Failed::Other(error)) => return Err(error),
             };
-            // The same list twice, and still a table is missing: nobody is about to replace the list.
-            if is_last || (attempt >= TRIES && lines_before.as_deref() == Some(lines)) {
+            // The same list twice, and still a table is missing: nobody is about to replace the list. Where there is no
+            // list yet, somebody may well be about to make it.
+            let is_settled = list.is_some() && lines_before.as_deref() == Some(lines);
+            if is_last || (attempt >= TRIES && is_settled) {
                 return Err(missing);
             }
             lines_before = Some(lines.to_vec());
@@ -174,14 +176,15 @@ impl Stack {
         may_map: bool,
         interrupt: Interrupt<'_>,
     ) -> std::result::Result<Vec<Arc<TableFile>>, Failed> {
+        let open: HashMap<&Path, &Arc<TableFile>> = self.tables.iter().map(|table| (table.path(), table)).collect();
         let mut tables: Vec<Arc<TableFile>> = Vec::new();
         for line in lines {
             let Line { name, offset, number } = line;
             let path = self.absolute.join(name);
-            let table = match self.tables.iter().find(|table| table.path() == path) {
-                // The names of tables are never used again.
-                Some(open) => open.clone(),
-                None => match TableFile::open(path, hash, may_map, interrupt) {
+            let table = match open.get(path.as_path()) {
+                // Git never uses a name again, but a backup that is put back does.
+                Some(open) if !open.is_stale().map_err(Failed::Other)? => Arc::clone(open),
+                _ => match TableFile::open(path, hash, may_map, interrupt) {
                     Ok(table) => Arc::new(table),
                     Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                         let reason = format!("table is listed but missing: {name}");
@@ -222,5 +225,5 @@ impl Stack {
 
 /// Whether the name can only mean a file in the directory it is joined to.
 fn is_plain_file_name(name: &str) -> bool {
-    !matches!(name, "." | "..") && !name.contains(['/', '\\', '\0', '\r'])
+    !matches!(name, "." | "..") && !name.contains(['/', '\\', ':', '\0', '\r'])
 }

@@ -99,7 +99,7 @@ impl Tables {
     fn count_all(&self, interrupt: Interrupt<'_>) -> Result<usize> {
         let mut walk = self.select(&Selection::default());
         let mut count = 0_usize;
-        while self.next(&mut walk)?.is_some() {
+        while self.next_unless(&mut walk, interrupt)?.is_some() {
             count += 1;
             if count.is_multiple_of(BREATH) && !interrupt() {
                 return Err(Error::Interrupted);
@@ -119,7 +119,21 @@ impl Tables {
     /// [`Error::Corrupt`], which names the table's file.
     #[inline]
     pub fn next(&self, walk: &mut RefWalk) -> Result<Option<usize>> {
-        walk.next().map_err(|(number, damage)| self.damaged(number, damage))
+        self.next_unless(walk, &mut || true)
+    }
+
+    /// [`Self::next`], which a sea of tombstones can make long.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] besides.
+    #[inline]
+    pub fn next_unless(&self, walk: &mut RefWalk, interrupt: Interrupt<'_>) -> Result<Option<usize>> {
+        match walk.next(interrupt) {
+            Ok(Next::Record(number)) => Ok(Some(number)),
+            Ok(Next::End) => Ok(None),
+            Ok(Next::Interrupted) => Err(Error::Interrupted),
+            Err((number, damage)) => Err(self.damaged(number, damage)),
+        }
     }
 
     /// The record of that exact name.
@@ -153,26 +167,23 @@ impl Tables {
             }
             let hits = points_at(file.table(), oid.as_raw(), interrupt);
             let hits = hits.map_err(|damage| self.damaged(number, damage))?.ok_or(Error::Interrupted)?;
-            for (batch, index) in hits {
+            let newer = self.files.iter().enumerate().skip(number + 1);
+            let mut newer: Vec<_> = newer.map(|(number, file)| (number, Follower::new(file))).collect();
+            for (count, (batch, index)) in (1_usize..).zip(hits) {
                 let name = batch.name(index);
-                if !self.is_overridden(number, name)? {
+                let mut is_overridden = false;
+                for (newer, follower) in &mut newer {
+                    is_overridden |= follower.has(name).map_err(|damage| self.damaged(*newer, damage))?;
+                }
+                if !is_overridden {
                     found.insert(name.to_vec(), Found { table: number, batch, index });
+                }
+                if count.is_multiple_of(BREATH >> 4) && !interrupt() {
+                    return Err(Error::Interrupted);
                 }
             }
         }
         Ok(found.into_values().collect())
-    }
-
-    /// Whether a newer table than that one has a record of the name.
-    fn is_overridden(&self, number: usize, name: &[u8]) -> Result<bool> {
-        for (newer, file) in self.files.iter().enumerate().skip(number + 1) {
-            let mut cursor = RefCursor::new(file.table().clone());
-            cursor.seek(name).map_err(|damage| self.damaged(newer, damage))?;
-            if cursor.key() == Some(name) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// A walk over the reflog entries of the refs whose names start with `prefix`; newest first within a ref.
@@ -192,17 +203,36 @@ impl Tables {
     /// # Errors
     /// [`Error::Corrupt`], which names the table's file.
     pub fn next_log(&self, walk: &mut LogWalk) -> Result<Option<usize>> {
-        walk.next().map_err(|(number, damage)| self.damaged(number, damage))
+        self.next_log_unless(walk, &mut || true)
     }
 
-    /// Reads every log entry once.
+    fn next_log_unless(&self, walk: &mut LogWalk, interrupt: Interrupt<'_>) -> Result<Option<usize>> {
+        match walk.next(interrupt) {
+            Ok(Next::Record(number)) => Ok(Some(number)),
+            Ok(Next::End) => Ok(None),
+            Ok(Next::Interrupted) => Err(Error::Interrupted),
+            Err((number, damage)) => Err(self.damaged(number, damage)),
+        }
+    }
+
+    /// Reads everything once: refs and log entries in order, and each block of each table.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for the first damage, [`Error::Interrupted`].
+    pub fn check(&self, interrupt: Interrupt<'_>) -> Result<()> {
+        self.count_all(interrupt)?;
+        self.check_logs(interrupt)?;
+        self.files.iter().try_for_each(|file| file.blocks(interrupt).map(|_| ()))
+    }
+
+    /// Reads every log entry once, in order.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for the first damage, [`Error::Interrupted`].
     pub fn check_logs(&self, interrupt: Interrupt<'_>) -> Result<()> {
         let mut walk = self.logs(b"");
         let mut count = 0_usize;
-        while self.next_log(&mut walk)?.is_some() {
+        while self.next_log_unless(&mut walk, interrupt)?.is_some() {
             count += 1;
             if count.is_multiple_of(BREATH) && !interrupt() {
                 return Err(Error::Interrupted);
@@ -213,6 +243,36 @@ impl Tables {
 
     fn damaged(&self, number: usize, damage: Damage) -> Error {
         damage.in_file(self.files.get(number).map(|file| file.path().to_owned()).unwrap_or_default())
+    }
+}
+
+/// A walk over a table that follows ascending names.
+struct Follower {
+    cursor: RefCursor,
+    is_placed: bool,
+}
+
+impl Follower {
+    /// How many records it goes on before it rather seeks.
+    const STEPS: usize = 64;
+
+    fn new(file: &TableFile) -> Self {
+        Self { cursor: RefCursor::new(file.table().clone()), is_placed: false }
+    }
+
+    /// Whether the table has a record of that name, which must not sort before the one asked for last.
+    fn has(&mut self, name: &[u8]) -> std::result::Result<bool, Damage> {
+        for _ in 0..Self::STEPS {
+            match self.cursor.key() {
+                Some(key) if key < name => self.cursor.advance()?,
+                _ => break,
+            }
+        }
+        if !self.is_placed || self.cursor.key().is_some_and(|key| key < name) {
+            self.cursor.seek(name)?;
+            self.is_placed = true;
+        }
+        Ok(self.cursor.key() == Some(name))
     }
 }
 
@@ -237,17 +297,17 @@ impl RefWalk {
     }
 
     #[inline]
-    fn next(&mut self) -> std::result::Result<Option<usize>, (usize, Damage)> {
-        loop {
+    fn next(&mut self, interrupt: Interrupt<'_>) -> std::result::Result<Next, (usize, Damage)> {
+        for skipped in 1_usize.. {
             if !self.is_placed {
-                let Some(range) = self.ranges.last() else { return Ok(None) };
+                let Some(range) = self.ranges.last() else { return Ok(Next::End) };
                 self.merge.seek(&range.start)?;
                 self.end = self.ranges.pop().and_then(|range| range.end);
                 self.is_placed = true;
             }
             let next = self.merge.step()?;
-            let cursor = next.and_then(|number| self.merge.cursor(number));
-            let Some((cursor, key)) = cursor.and_then(|cursor| Some((cursor, cursor.key()?))) else {
+            let standing = next.and_then(|number| self.merge.cursor(number).map(|cursor| (number, cursor)));
+            let Some((number, cursor, key)) = standing.and_then(|(n, cursor)| Some((n, cursor, cursor.key()?))) else {
                 self.is_placed = false;
                 continue;
             };
@@ -257,10 +317,22 @@ impl RefWalk {
                 continue;
             }
             if self.shows_deletions || !cursor.record().is_some_and(RefRecord::is_deletion) {
-                return Ok(next);
+                return Ok(Next::Record(number));
+            }
+            if skipped.is_multiple_of(BREATH) && !interrupt() {
+                return Ok(Next::Interrupted);
             }
         }
+        Ok(Next::End)
     }
+}
+
+/// What a walk came to.
+enum Next {
+    /// A record, on which the cursor of that number stands.
+    Record(usize),
+    End,
+    Interrupted,
 }
 
 /// Where a walk over reflog entries stands.
@@ -279,17 +351,16 @@ impl LogWalk {
         self.merge.cursor(number)
     }
 
-    fn next(&mut self) -> std::result::Result<Option<usize>, (usize, Damage)> {
+    fn next(&mut self, interrupt: Interrupt<'_>) -> std::result::Result<Next, (usize, Damage)> {
         if !self.is_placed {
             self.merge.seek(&self.range.start)?;
             self.is_placed = true;
         }
-        loop {
-            let next = self.merge.step()?;
-            let Some(cursor) = next.and_then(|number| self.merge.cursor(number)) else { return Ok(None) };
-            let Some(record) = cursor.record() else { return Ok(None) };
+        for skipped in 1_usize.. {
+            let Some(number) = self.merge.step()? else { return Ok(Next::End) };
+            let Some(record) = self.merge.cursor(number).and_then(LogCursor::record) else { return Ok(Next::End) };
             if self.range.end.as_ref().is_some_and(|end| record.refname >= &end[..]) {
-                return Ok(None);
+                return Ok(Next::End);
             }
             if record.refname < &self.range.start[..] {
                 continue;
@@ -297,8 +368,12 @@ impl LogWalk {
             // A log that exists without entries has none to show either.
             let is_entry = record.update.is_some_and(|update| !update.is_existence_marker());
             if self.shows_deletions || is_entry {
-                return Ok(next);
+                return Ok(Next::Record(number));
+            }
+            if skipped.is_multiple_of(BREATH) && !interrupt() {
+                return Ok(Next::Interrupted);
             }
         }
+        Ok(Next::End)
     }
 }

@@ -1,7 +1,8 @@
 //! Refs and logs of tables as text, for the command line.
 //!
 //! ```text
-//! stack  = as git show-ref -d: refs below refs/ only, symbolic ones by what they resolve to, dangling ones not at all
+//! stack  = as git show-ref -d: refs below refs/ only, symbolic ones by what they resolve to in the stack, dangling ones
+//!          not at all (nor those to FETCH_HEAD and MERGE_HEAD, which are files beside it)
 //! table  = one line a record: <hex> SP name | ref:<target> SP name | deleted SP name; peeled values as ever
 //! log    = name SP old SP new SP committer SP <email> SP seconds SP zone TAB message   (as in a files reflog)
 //! ```
@@ -12,7 +13,9 @@ use crate::reftable::{LogCursor, LogRecord, RefBatch, RefRecord, Value};
 
 /// Text is handed on in pieces of about this size.
 const PIECE: usize = 256 << 10;
-/// So many broken refs end a piece, too.
+/// So many refs end a piece, too, whatever comes of them.
+const VISITED: usize = 1 << 12;
+/// And so many broken ones.
 const BROKEN: usize = 1 << 10;
 /// How many refs git follows, the one it starts from counted.
 const MAX_DEPTH: usize = 5;
@@ -36,7 +39,10 @@ impl Tables {
         text: &mut Vec<u8>,
         broken: &mut Vec<(Vec<u8>, Broken)>,
     ) -> Result<bool> {
-        while text.len() < PIECE && broken.len() < BROKEN {
+        for _ in 0..VISITED {
+            if text.len() >= PIECE || broken.len() >= BROKEN {
+                break;
+            }
             let Some(number) = self.next(walk)? else { return Ok(false) };
             let Some(cursor) = walk.cursor(number) else { return Ok(false) };
             let (batch, index, data) = (cursor.batch(), cursor.index(), cursor.table().data());
@@ -120,6 +126,8 @@ fn write_log(text: &mut Vec<u8>, record: &LogRecord<'_>) {
         return;
     };
     let message = update.message.strip_suffix(b"\n").unwrap_or(update.message);
+    // A LF within a field would make up lines of its own.
+    let line = text.len();
     text.extend_from_slice(record.refname);
     text.extend_from_slice(format!(" {} {} ", hex::encode(update.old), hex::encode(update.new)).as_bytes());
     text.extend_from_slice(update.name);
@@ -130,6 +138,7 @@ fn write_log(text: &mut Vec<u8>, record: &LogRecord<'_>) {
         text.push(b'\t');
         text.extend_from_slice(message);
     }
+    text.iter_mut().skip(line).filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     text.push(b'\n');
 }
 
