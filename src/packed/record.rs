@@ -64,6 +64,16 @@ impl Record {
         self.name_len
     }
 
+    /// Hex digits of the object id.
+    #[inline]
+    #[must_use]
+    pub fn hex_len(&self) -> u8 {
+        match self.hash {
+            HashKind::Sha1 => 40,
+            HashKind::Sha256 => 64,
+        }
+    }
+
     /// Whether a `^` line follows.
     #[inline]
     #[must_use]

@@ -25,6 +25,8 @@ pub(crate) struct RefView {
     place: AtomicUsize,
     name_len: AtomicU32,
     has_peeled: AtomicBool,
+    /// Hex digits in front of a packed-refs name; 0 in a table. The same for all refs of a source.
+    hex_len: u8,
 }
 
 /// Which ref of its source it is: of a packed-refs file where its record starts and how it is divided; of a batch, which.
@@ -33,19 +35,25 @@ pub(super) struct Parts {
     place: usize,
     name_len: u32,
     has_peeled: bool,
+    hex_len: u8,
 }
 
 impl From<Record> for Parts {
     #[inline]
     fn from(record: Record) -> Self {
-        Self { place: record.start(), name_len: record.name_len(), has_peeled: record.has_peeled() }
+        Self {
+            place: record.start(),
+            name_len: record.name_len(),
+            has_peeled: record.has_peeled(),
+            hex_len: record.hex_len(),
+        }
     }
 }
 
 impl From<usize> for Parts {
     #[inline]
     fn from(index: usize) -> Self {
-        Self { place: index, name_len: 0, has_peeled: false }
+        Self { place: index, name_len: 0, has_peeled: false, hex_len: 0 }
     }
 }
 
@@ -63,6 +71,7 @@ impl RefView {
             place: AtomicUsize::new(parts.place),
             name_len: AtomicU32::new(parts.name_len),
             has_peeled: AtomicBool::new(parts.has_peeled),
+            hex_len: parts.hex_len,
         }
     }
 
@@ -165,10 +174,13 @@ impl RefView {
     #[getter]
     #[inline(always)]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        let place = self.place.load(Ordering::Relaxed);
-        let span = match self.source.get().held() {
-            Held::Packed(file) => file.snapshot().record(place, self.name_len.load(Ordering::Relaxed), false).name(),
-            _ => self.name_span(),
+        // With the object id the most common question of all: answered without a look at the source.
+        let span = match usize::from(self.hex_len) {
+            0 => self.name_span(),
+            hex_len => {
+                let start = self.place.load(Ordering::Relaxed).wrapping_add(hex_len).wrapping_add(1);
+                start..start.wrapping_add(self.name_len.load(Ordering::Relaxed) as usize)
+            }
         };
         view(py, &self.source, span)
     }
@@ -178,13 +190,12 @@ impl RefView {
     #[getter]
     #[inline(always)]
     fn oid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.source.get().held() {
-            // With the name the most common question of all: without the other values.
-            Held::Packed(file) => {
-                let record = file.snapshot().record(self.place.load(Ordering::Relaxed), 0, false);
-                Ok(view(py, &self.source, record.oid())?.into_any())
+        match usize::from(self.hex_len) {
+            0 => Ok(self.value_view(py, 0)?.into_pyobject(py)?),
+            hex_len => {
+                let start = self.place.load(Ordering::Relaxed);
+                Ok(view(py, &self.source, start..start.wrapping_add(hex_len))?.into_any())
             }
-            _ => Ok(self.value_view(py, 0)?.into_pyobject(py)?),
         }
     }
 
