@@ -15,6 +15,7 @@ __all__ = [
     "RefView",
     "Reftable",
     "ReftableStack",
+    "__version__",
     "show_logs",
     "show_ref",
 ]
