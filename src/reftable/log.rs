@@ -101,18 +101,6 @@ impl LogCursor {
         }
     }
 
-    /// The table.
-    #[must_use]
-    pub fn table(&self) -> &Arc<Table> {
-        &self.table
-    }
-
-    /// The block that the walk stands in.
-    #[must_use]
-    pub fn block(&self) -> Option<&Block> {
-        self.block.as_ref()
-    }
-
     /// The record it stands on; `None` at the end.
     #[must_use]
     pub fn record(&self) -> Option<LogRecord<'_>> {
@@ -183,10 +171,8 @@ impl LogCursor {
             _ => return Err(damaged(Reason::ValueType(kind))),
         };
         if !is_deletion {
-            let before = rest.len();
             let raw_len = self.table.header().hash.raw_len();
             skip_update(&mut rest, raw_len).ok_or_else(|| damaged(Reason::Record))?;
-            debug_assert!(rest.len() < before);
         }
         // NUL and the update index must be there; nothing is changed before all is known to be sound.
         let key_len = prefix.saturating_add(suffix.len());
