@@ -7,14 +7,16 @@
 //!
 //! ```text
 //! python   PyO3 classes (feature "python")
-//! store    one repository's refs; here: one packed-refs file as it is opened
+//! store    one repository's refs: found, read, compared
 //! packed   packed-refs: bytes <-> records; no I/O
+//! loose    loose refs and text reflogs: bytes <-> records; no I/O
 //! reftable tables: bytes <-> records, and their merge; no I/O
 //! fs       maps, reads and identifies files: the only floor that asks the OS
 //! model    oids, refnames, spans, errors: plain data and its rules
 //! ```
 
 pub mod fs;
+pub mod loose;
 pub mod model;
 pub mod packed;
 #[cfg(feature = "python")]

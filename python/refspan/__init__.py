@@ -6,7 +6,21 @@
 ['refs/tags/v1.0']
 """
 
-from refspan._native import BlockInfo, LogEntry, PackedRefs, Reftable, ReftableStack, RefView
+from refspan._native import (
+    BlockInfo,
+    Change,
+    LogEntry,
+    PackedRefs,
+    Ref,
+    RefStore,
+    Reftable,
+    ReftableStack,
+    RefView,
+    Snapshot,
+    Symref,
+    diff,
+    open,
+)
 from refspan._native import __version__ as __version__
 from refspan.errors import (
     CaseConflictError,
@@ -31,6 +45,7 @@ from refspan.errors import (
 __all__ = [
     "BlockInfo",
     "CaseConflictError",
+    "Change",
     "ConflictError",
     "CorruptError",
     "Error",
@@ -41,16 +56,22 @@ __all__ = [
     "LockedError",
     "LogEntry",
     "PackedRefs",
+    "Ref",
     "RefExistsError",
     "RefNameError",
     "RefNotFoundError",
+    "RefStore",
     "RefView",
     "Reftable",
     "ReftableStack",
     "RepositoryNotFoundError",
+    "Snapshot",
     "StaleError",
+    "Symref",
     "TransactionStateError",
     "UnsafeRepositoryError",
     "UnsupportedError",
     "__version__",
+    "diff",
+    "open",
 ]

@@ -3,19 +3,30 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from os import PathLike
-from typing import Any, ClassVar, Literal, TypeVar, final
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, final
 
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
     "BlockInfo",
+    "Change",
     "LogEntry",
     "PackedRefs",
+    "Ref",
     "RefReader",
+    "RefStore",
     "RefView",
+    "ReflogIterator",
     "Reftable",
     "ReftableStack",
+    "Snapshot",
+    "StoreReader",
+    "Symref",
     "__version__",
+    "diff",
+    "is_well_formed",
+    "list_refs",
+    "open",
     "show_logs",
     "show_ref",
 ]
@@ -23,6 +34,10 @@ __all__ = [
 __version__: str
 
 _T = TypeVar("_T")
+# A refname, wherever one is taken.
+_Name: TypeAlias = str | Buffer | RefView | Ref
+# What can be compared.
+_Refs: TypeAlias = StoreReader | RefReader
 
 def show_ref(reader: RefReader, write: Callable[[bytes], object], report: Callable[[str, str], object]) -> None:
     """Give `write` the refs of `reader` as the text of `git show-ref -d`, piece by piece, and `report` each broken one.
@@ -30,6 +45,28 @@ def show_ref(reader: RefReader, write: Callable[[bytes], object], report: Callab
     A packed-refs file: all its refs; duplicates are in the text too, as in git's, badly named refs and zero object ids
     are only reported. A stack: what lies below `refs/`, symbolic refs by what they resolve to. A single table: every
     record, as it is. Raises `CorruptError` behind everything that could be read. O(n); Ctrl-C works between pieces.
+    """
+
+def is_well_formed(name: _Name) -> bool:
+    """Whether `git check-ref-format --allow-onelevel` accepts the name."""
+
+def list_refs(
+    store: StoreReader,
+    write: Callable[[bytes], object],
+    *,
+    names: Iterable[_Name] | None = None,
+    prefixes: Iterable[_Name] = ...,
+    patterns: Iterable[_Name] = ...,
+    head: bool = False,
+    dereference: bool = False,
+    hash_only: bool = False,
+    abbrev: int | None = None,
+    quiet: bool = False,
+) -> tuple[int, str | None]:
+    """Give `write` the lines of `git show-ref`, piece by piece. Returns how many refs were shown, and what git dies of.
+
+    `names`: these refs, as `--verify` shows them. Else `head`: `HEAD` first; then the refs below each of `prefixes` that
+    end in one of `patterns`. `abbrev`: so many digits of an object id at least, 0 for as many as git takes by itself.
     """
 
 def show_logs(reader: RefReader, write: Callable[[bytes], object]) -> None:
@@ -68,25 +105,25 @@ class RefReader:
         loop that lets go of each ref before the next but one.
         """
 
-    def __contains__(self, name: str | Buffer | RefView, /) -> bool:
+    def __contains__(self, name: _Name, /) -> bool:
         """Whether a ref has exactly that name. Raises as `[]` does, but for a missing name. O(log n)."""
 
-    def __getitem__(self, name: str | Buffer | RefView, /) -> RefView:
+    def __getitem__(self, name: _Name, /) -> RefView:
         """The ref of exactly that name, ill-formed ones too.
 
         Raises `RefNotFoundError` (a `KeyError`) if there is none; `CorruptError` if what is read on the way is
         damaged, if the name stands in more than one line, or if the file is known to be out of order. O(log n).
         """
 
-    def get(self, name: str | Buffer | RefView, default: _T | None = None) -> RefView | _T | None:
+    def get(self, name: _Name, default: _T | None = None) -> RefView | _T | None:
         """The ref of exactly that name, or `default`. Raises as `[]` does, but for a missing name. O(log n)."""
 
     def refs(
         self,
-        prefix: str | Buffer | RefView | None = None,
+        prefix: _Name | None = None,
         *,
-        start_after: str | Buffer | RefView | None = None,
-        exclude: Iterable[str | Buffer | RefView] = (),
+        start_after: _Name | None = None,
+        exclude: Iterable[_Name] = (),
     ) -> Iterator[RefView]:
         """The refs whose names start with `prefix` (plain bytes, unrelated to slashes), in order.
 
@@ -100,10 +137,10 @@ class RefReader:
         a ref that it reaches.
         """
 
-    def names(self, prefix: str | Buffer | RefView | None = None) -> Iterator[memoryview]:
+    def names(self, prefix: _Name | None = None) -> Iterator[memoryview]:
         """The names alone, as read-only views; otherwise as `refs(prefix)`."""
 
-    def records(self, prefix: str | Buffer | RefView | None = None) -> Iterator[memoryview]:
+    def records(self, prefix: _Name | None = None) -> Iterator[memoryview]:
         """The whole records as they lie on disk; otherwise as `refs(prefix)`.
 
         In packed-refs with `^` line and LF; in a table with the name shortened by what it shares with the one before.
@@ -213,7 +250,7 @@ class Reftable(RefReader):
     def blocks(self) -> list[BlockInfo]:
         """Every block in file order. Reads and checks them all: O(size); Ctrl-C works."""
 
-    def logs(self, prefix: str | Buffer | RefView | None = None) -> Iterator[LogEntry]:
+    def logs(self, prefix: _Name | None = None) -> Iterator[LogEntry]:
         """The reflog entries of the refs whose names start with `prefix`, newest first within a ref.
 
         As they are: tombstones have kind "deletion", and a log that merely exists has an entry of zero object ids.
@@ -256,7 +293,7 @@ class ReftableStack(RefReader):
     def max_update_index(self) -> int | None:
         """The greatest update index of any table; None without tables."""
 
-    def logs(self, prefix: str | Buffer | RefView | None = None) -> Iterator[LogEntry]:
+    def logs(self, prefix: _Name | None = None) -> Iterator[LogEntry]:
         """The reflog entries of the refs whose names start with `prefix`, newest first within a ref."""
 
     def reload(self) -> bool:
@@ -278,8 +315,8 @@ class LogEntry:
         """ "deletion" for the tombstone of an entry in an older table, whose other fields are then None."""
 
     @property
-    def update_index(self) -> int:
-        """The number of the transaction that wrote it."""
+    def update_index(self) -> int | None:
+        """The number of the transaction that wrote it; None in an entry of a `RefStore` or `Snapshot`."""
 
     @property
     def old(self) -> str | None:
@@ -411,3 +448,223 @@ class RefView:
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The whole record as it lies on disk."""
+
+@final
+class Symref:
+    """The value of a symbolic ref: the name of another ref. Equal to another one with the same target."""
+
+    def __new__(cls, target: _Name) -> Self: ...
+    @property
+    def target(self) -> str:
+        """The name it points at."""
+
+@final
+class Ref:
+    """One ref of a repository, the same in both formats. Equal if name, value and `broken` are."""
+
+    @property
+    def name(self) -> str:
+        """The full name: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale."""
+
+    @property
+    def oid(self) -> str | None:
+        """The object id as lower-case hex; None if the ref is symbolic or its content is no object id."""
+
+    @property
+    def target(self) -> str | None:
+        """The name that a symbolic ref points at; None for others."""
+
+    @property
+    def peeled(self) -> str | None:
+        """What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
+
+        What the storage does not say (a loose ref) is looked up in the object database; None if it cannot be read there.
+        """
+
+    @property
+    def broken(self) -> str | None:
+        """Why the ref cannot be used, the first that holds; None if it can.
+
+        "unsafe name", "bad name", "zero oid", "bad target" and "duplicate" as for `RefView.broken`; "bad content": the
+        file is neither an object id nor a symbolic ref; "not a file": a socket, device or FIFO; "symlink loop".
+        """
+
+@disjoint_base
+class StoreReader:
+    """What `RefStore` and `Snapshot` have in common; not to be made on its own.
+
+    Refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides. Iterating
+    yields those under `refs/` in byte order of their names; `[]`, `in` and `get` take any exact name: root refs
+    (`HEAD`, `ORIG_HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
+    `main-worktree/HEAD` too.
+    """
+
+    @property
+    def git_dir(self) -> str:
+        """The absolute path of the worktree's git directory."""
+
+    @property
+    def common_dir(self) -> str:
+        """The absolute path of the git directory that all worktrees share."""
+
+    @property
+    def format(self) -> Literal["files", "reftable"]:
+        """How the refs are stored."""
+
+    @property
+    def hash(self) -> Literal["sha1", "sha256"]:
+        """The hash of the object ids."""
+
+    def __len__(self) -> int:
+        """The number of refs under `refs/`, broken ones included. O(n)."""
+
+    def __bool__(self) -> bool: ...
+    def __iter__(self) -> Iterator[Ref]:
+        """The refs under `refs/`, in order: `refs()`."""
+
+    def __contains__(self, name: _Name, /) -> bool:
+        """Whether there is a ref of exactly that name."""
+
+    def __getitem__(self, name: _Name, /) -> Ref:
+        """The ref of exactly that name, symbolic refs as they are. Raises `RefNotFoundError` (a `KeyError`)."""
+
+    def get(self, name: _Name, default: _T | None = None) -> Ref | _T | None:
+        """The ref of exactly that name, or `default`."""
+
+    def refs(
+        self,
+        prefix: _Name | None = None,
+        *,
+        glob: _Name | None = None,
+        exclude: Iterable[_Name] = (),
+        start_after: _Name | None = None,
+        root_refs: bool = False,
+    ) -> Iterator[Ref]:
+        """The refs under `refs/` whose names start with `prefix` (plain bytes), in order.
+
+        `glob`: only those that `git for-each-ref <pattern>` shows: the name itself, what lies below it, or a match of git's
+        wildmatch, whose `*` stops at a slash and whose `**` does not. `exclude`: none of those that these patterns, of
+        the same kind, match. `start_after`: only names that sort after this one. `root_refs`: `HEAD` and the other
+        root refs too; they come first.
+
+        Prefix, `start_after` and plain `exclude`s are seeks in packed and tabled refs; of loose refs only directories
+        that can hold a match are read. Loose refs are read at the call, before packed ones are looked at, so no ref
+        is missed while git packs them.
+        """
+
+    def names(self, prefix: _Name | None = None) -> Iterator[str]:
+        """The names alone; otherwise as `refs(prefix)`."""
+
+    def points_at(self, oid: str | Buffer) -> Iterator[Ref]:
+        """The refs under `refs/` that lead to `oid`: as `git for-each-ref --points-at`.
+
+        Directly, as a symbolic ref, or through annotated tags, nested ones at every level. What no file tells
+        of a tag is looked up in the object database. O(n); Ctrl-C works.
+        """
+
+    @property
+    def head(self) -> Ref:
+        """`HEAD` as it is: symbolic, also if its branch is unborn, or detached. Raises `RefNotFoundError` without one."""
+
+    def resolve(self, name: _Name) -> Ref:
+        """The ref at the end of the chain of symbolic refs that starts at `name`; the ref itself if it is direct.
+
+        Raises `RefNotFoundError` with the name that is missing; `CorruptError` for a broken ref on the way, or for more
+        than four symbolic refs in a row (git's limit), a loop among them.
+        """
+
+    def dwim(self, name: _Name) -> Ref:
+        """The ref that git means by a short name, as it is: `name`, then below `refs/`, `refs/tags/`, `refs/heads/`,
+        `refs/remotes/`, then `refs/remotes/<name>/HEAD`.
+
+        Where several exist and lead to an object, the first counts, and a `UserWarning` names the others, unless
+        `core.warnAmbiguousRefs` is false. Raises `RefNotFoundError`.
+        """
+
+    def reflog(self, name: _Name, *, reverse: bool = False) -> ReflogIterator:
+        """The entries of a ref's log, oldest first; with `reverse` newest first. Empty if there is no log.
+
+        Their `update_index` is None. Lines that git passes over are passed over and counted: see the iterator's
+        `skipped`. In tables, oldest first costs O(entries) at the call.
+        """
+
+    def reflogs(self) -> Iterator[str]:
+        """The names of the refs that have a log, empty ones too, in order, as `git reflog list`."""
+
+    def digest(self, *, reflogs: bool = False) -> str:
+        """The SHA-256, in hex, of one line `<refname> SP (<oid> | ref:<target>) LF` for each ref, in order.
+
+        Root refs are included; broken refs, pseudorefs and peeled values are not. With `reflogs` an empty line and the
+        reflogs follow, names in order, oldest entry first, each entry a line as in a files reflog behind the refname
+        and a space; entries of time 0 and logs without entries leave no trace. The same in both formats. O(n); Ctrl-C
+        works.
+        """
+
+@final
+class RefStore(StoreReader):
+    """A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`."""
+
+    def snapshot(self) -> Snapshot:
+        """The refs as they stand now, immutable. O(loose refs and logs) for files, O(tables) for reftable.
+
+        It holds what is under `refs/`, the root refs, and the logs. The logs of a files repository are remembered by
+        their size: should one have been rewritten (expired) or deleted when it is read, that is an `UnsupportedError`.
+        """
+
+@final
+class Snapshot(StoreReader):
+    """A repository's refs as they stood at one moment: immutable, safe to share between threads. Made by `snapshot()`."""
+
+@final
+class ReflogIterator:
+    """The entries of one reflog. May be shared between threads: each entry goes to one of them."""
+
+    @property
+    def skipped(self) -> int:
+        """How many malformed lines have been passed over so far; git passes over them too."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> LogEntry: ...
+
+@final
+class Change:
+    """A difference between two sets of refs. Equal if all its fields are."""
+
+    @property
+    def name(self) -> str:
+        """The name of the ref."""
+
+    @property
+    def kind(self) -> Literal["create", "update", "delete", "reflog"]:
+        """What makes the first the second; "reflog": the logs of that ref differ."""
+
+    @property
+    def before(self) -> str | Symref | LogEntry | None:
+        """The value in the first: an object id as hex, a `Symref`, or None. Of logs the first entry that differs."""
+
+    @property
+    def after(self) -> str | Symref | LogEntry | None:
+        """The same in the second."""
+
+def open(path: str | PathLike[str] | None = None, *, worktree: str | None = None) -> RefStore:
+    """Open the refs of the repository that `path` lies in: a work tree or a folder in it, a `.git` directory or file,
+    a bare repository, a linked worktree. `worktree` picks a linked worktree by its id (its folder in `worktrees/`).
+
+    Format and hash come from the repository's configuration, or from `GIT_REFERENCE_BACKEND`. Without a path the
+    environment has the first word (`GIT_DIR`, `GIT_COMMON_DIR`, `GIT_OBJECT_DIRECTORY`), then the current directory;
+    with one it has none. `GIT_CEILING_DIRECTORIES` and git's other rules for the search hold. No process is started.
+
+    Raises `RepositoryNotFoundError`; `UnsupportedError` for an unknown version, format, hash or extension;
+    `CorruptError` for a configuration that cannot be understood, or an unfinished migration; `OSError`.
+    """
+
+def diff(a: _Refs, b: _Refs, *, reflogs: bool = False) -> Iterator[Change]:
+    """What makes the refs of `a` those of `b`, in order of the names: what the digest hashes is compared.
+
+    Each may be a `RefStore` (as it stands now), a `Snapshot`, or a reader. Against a reader only what is under `refs/`
+    is compared. With `reflogs` the logs that differ follow, each as one change of kind "reflog" with its first entries
+    that differ; a packed-refs file has no logs, so that is an `UnsupportedError`.
+
+    Costs what changed: tables and packed-refs files that both share are not read, equal runs of two packed-refs files
+    are passed over as bytes. Otherwise one merge pass over both. Ctrl-C works.
+    """

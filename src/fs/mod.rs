@@ -1,9 +1,13 @@
 //! The only floor that asks the operating system: opens, maps, reads and identifies files.
 
 mod backing;
+mod dir;
 mod identity;
 mod open;
+mod small;
 
 pub use backing::Backing;
+pub use dir::list;
 pub use identity::Identity;
-pub use open::{absolute, load, open};
+pub use open::{absolute, is_a_directory, is_a_loop, load, load_file, open};
+pub use small::{There, is_nothing, look, look_through};

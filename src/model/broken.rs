@@ -13,6 +13,12 @@ pub enum Broken {
     ZeroOid,
     /// It is a symbolic ref, to something that cannot be a refname.
     BadTarget,
+    /// Its file holds neither an object id nor a symbolic ref.
+    BadContent,
+    /// In its place there is a socket, a device or a FIFO.
+    NotAFile,
+    /// In its place there is a symbolic link that leads back to where it came from.
+    SymlinkLoop,
 }
 
 impl Broken {
@@ -25,6 +31,9 @@ impl Broken {
             Self::Name(Fault::UnsafeName) => "unsafe name",
             Self::ZeroOid => "zero oid",
             Self::BadTarget => "bad target",
+            Self::BadContent => "bad content",
+            Self::NotAFile => "not a file",
+            Self::SymlinkLoop => "symlink loop",
         }
     }
 }

@@ -38,6 +38,20 @@ pub enum Error {
         /// Which rule it breaks.
         reason: &'static str,
     },
+    /// There is no repository at or above a path.
+    #[error("not a git repository: {}", .0.display())]
+    NoRepository(PathBuf),
+    /// A repository that this version cannot read; nothing was changed.
+    #[error("{}: {reason}", path.display())]
+    Unsupported {
+        /// The file that says so.
+        path: PathBuf,
+        /// What is not supported.
+        reason: String,
+    },
+    /// No ref has that name.
+    #[error("no such ref: {}", .0.escape_ascii())]
+    NoRef(Vec<u8>),
     /// An [`Interrupt`] asked a long call to stop.
     #[error("interrupted")]
     Interrupted,

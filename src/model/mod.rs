@@ -3,13 +3,17 @@
 mod broken;
 mod error;
 mod oid;
+mod place;
 mod refname;
 mod selection;
 mod span;
+mod value;
 
 pub use broken::Broken;
 pub use error::{Error, Interrupt, Result};
 pub use oid::{HashKind, Oid, is_hex};
+pub use place::{OWN_NAMESPACES, Place, Scope, is_pseudoref, is_root_ref};
 pub use refname::{Fault, is_safe, is_well_formed};
 pub use selection::Selection;
 pub use span::Span;
+pub use value::{RefValue, Value};

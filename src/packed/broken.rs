@@ -9,15 +9,22 @@ impl Snapshot {
     #[must_use]
     pub fn broken(&self, record: &Record) -> Option<Broken> {
         let name = self.bytes(record.name());
-        if let Some(fault) = Fault::of(name) {
-            return Some(Broken::Name(fault));
-        }
-        if self.is_zero(record.oid()) {
-            return Some(Broken::ZeroOid);
+        if let Some(why) = self.broken_alone(record) {
+            return Some(why);
         }
         let is_named = |other: Option<Record>| other.is_some_and(|other| self.bytes(other.name()) == name);
         let is_duplicate = is_named(self.following(record)) || is_named(self.preceding(record));
         is_duplicate.then_some(Broken::Duplicate)
+    }
+
+    /// [`Self::broken`] without a look at its neighbours, who may have its name too.
+    #[inline]
+    #[must_use]
+    pub fn broken_alone(&self, record: &Record) -> Option<Broken> {
+        match Fault::of(self.bytes(record.name())) {
+            Some(fault) => Some(Broken::Name(fault)),
+            None => self.is_zero(record.oid()).then_some(Broken::ZeroOid),
+        }
     }
 
     /// The peeled object id; one of zeros is git's way to say that the object is no annotated tag.

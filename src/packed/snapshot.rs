@@ -133,6 +133,36 @@ impl Snapshot {
         Ok(Cursor::new(hash, subtract(rest, excluded)))
     }
 
+    /// A walk over a stretch that begins and ends at a record boundary.
+    #[must_use]
+    pub fn cursor_over(&self, stretch: Span) -> Cursor {
+        Cursor::new(self.hash.unwrap_or(HashKind::Sha1), vec![stretch])
+    }
+
+    /// Where the records that sort before `name` and below `refs/` end; without a name, where the latter end.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub fn end_before(&self, name: Option<&[u8]>) -> Result<usize, Damage> {
+        let end = self.prefix_span(b"refs/")?.end;
+        match name {
+            Some(name) => Ok(self.seek(|other| other < name)?.min(end)),
+            None => Ok(end),
+        }
+    }
+
+    /// The length of what both stretches, of this snapshot and of another one, begin with: whole records, and after them at
+    /// least one more that they have in common.
+    #[must_use]
+    pub fn common_records(&self, stretch: &Span, other: &Self, others: &Span) -> usize {
+        let (a, b) = (self.bytes(stretch.clone()), other.bytes(others.clone()));
+        let common = if a.as_ptr() == b.as_ptr() { a.len().min(b.len()) } else { common_prefix(a, b) };
+        // Back from the first difference to the start of the record that it is in, on both sides, and one more.
+        let boundary = |data: &[u8]| record_start(data, 0, common.min(data.len().saturating_sub(1)));
+        let start = boundary(a).min(boundary(b));
+        if start == 0 { 0 } else { record_start(a, 0, start.saturating_sub(1)) }
+    }
+
     /// The next record of a walk, in refname order.
     ///
     /// # Errors
@@ -271,6 +301,15 @@ fn guess_hash(data: &[u8], body: &Span) -> Option<HashKind> {
 
 fn last_record_start(data: &[u8], body: &Span) -> usize {
     record_start(data, body.start, body.end.saturating_sub(1))
+}
+
+/// How many bytes both begin with.
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    const PIECE: usize = 16 << 10;
+    let pieces = a.chunks(PIECE).zip(b.chunks(PIECE));
+    let equal = pieces.take_while(|(a, b)| a == b).fold(0_usize, |len, (a, _)| len.saturating_add(a.len()));
+    let rest = a.iter().skip(equal).zip(b.iter().skip(equal));
+    equal.saturating_add(rest.take_while(|(a, b)| a == b).count())
 }
 
 /// The offset of the first line of `data` at or after `first` that is exactly `line`.

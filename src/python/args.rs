@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::error::{raise, to_py};
+use super::git_ref::Ref;
 use super::ref_view::RefView;
 use crate::model::{Error, HashKind, Oid};
 
@@ -54,10 +55,13 @@ impl<'py> FromPyObject<'_, 'py> for Name<'py> {
         if let Ok(view) = value.cast::<RefView>() {
             return Ok(Self(NameBytes::Owned(view.get().name_bytes().to_vec())));
         }
+        if let Ok(found) = value.cast::<Ref>() {
+            return Ok(Self(NameBytes::Owned(found.get().name_bytes().to_vec())));
+        }
         match bytes_of(&value)? {
             Some(name) => Ok(Self(NameBytes::Owned(name))),
             None => Err(PyTypeError::new_err(format!(
-                "a refname is str, a bytes-like object or a RefView, not {}",
+                "a refname is str, a bytes-like object, a RefView or a Ref, not {}",
                 value.get_type().name()?
             ))),
         }
@@ -67,7 +71,11 @@ impl<'py> FromPyObject<'_, 'py> for Name<'py> {
 /// Several names. Taken one by one: what an object says of its length is no reason to believe it.
 pub(super) fn names<'py>(names: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Name<'py>>> {
     let Some(names) = names else { return Ok(Vec::new()) };
-    if names.is_instance_of::<PyString>() || names.is_instance_of::<PyBytes>() || names.is_instance_of::<RefView>() {
+    let is_one = names.is_instance_of::<PyString>()
+        || names.is_instance_of::<PyBytes>()
+        || names.is_instance_of::<RefView>()
+        || names.is_instance_of::<Ref>();
+    if is_one {
         return Err(PyTypeError::new_err("several names are wanted here, not one"));
     }
     names.try_iter()?.map(|name| name?.extract()).collect()

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyType};
 
+use super::ref_view::refname;
 use crate::model::Error;
 
 /// The exception for a core error.
@@ -18,6 +19,12 @@ pub(super) fn to_py(py: Python<'_>, error: Error) -> PyErr {
         }
         Error::Io { path, source } => os_error(py, &path, &source),
         Error::RefName { name, reason } => raise(py, "RefNameError", (PyBytes::new(py, &name), reason)),
+        Error::NoRepository(path) => raise(py, "RepositoryNotFoundError", (path.as_os_str(),)),
+        Error::Unsupported { .. } => raise(py, "UnsupportedError", (error.to_string(),)),
+        Error::NoRef(name) => match refname(py, &name) {
+            Ok(name) => raise(py, "RefNotFoundError", (name,)),
+            Err(error) => error,
+        },
         // Only an interrupt of `bulk` says so, and that has the exception at hand.
         Error::Interrupted => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
     }

@@ -33,7 +33,7 @@ pub(super) struct PackedIterator {
     source: Py<Source>,
     file: Arc<PackedFile>,
     item: Item,
-    state: Mutex<(Cursor, Recent)>,
+    state: Mutex<(Cursor, Recent<RefView>)>,
 }
 
 impl PackedIterator {

@@ -10,22 +10,23 @@ use spin::Mutex;
 use super::error::to_py;
 use super::ref_view::refname;
 use super::tables::TableSources;
+use crate::model::{Oid, RefValue, Value};
 use crate::reftable::LogRecord;
-use crate::store::LogWalk;
+use crate::store::{LogItem, LogWalk};
 
 /// One entry of a reflog. Entries are equal if all their fields are.
 #[pyclass(frozen, eq, hash, module = "refspan")]
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash, Clone)]
 pub(crate) struct LogEntry {
     refname: Vec<u8>,
-    update_index: u64,
+    update_index: Option<u64>,
     update: Option<Update>,
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash, Clone)]
 struct Update {
-    old: String,
-    new: String,
+    old: Option<Oid>,
+    new: Option<Oid>,
     name: Vec<u8>,
     email: Vec<u8>,
     time: u64,
@@ -35,16 +36,33 @@ struct Update {
 
 impl From<LogRecord<'_>> for LogEntry {
     fn from(record: LogRecord<'_>) -> Self {
-        let update = record.update.map(|update| Update {
-            old: hex::encode(update.old),
-            new: hex::encode(update.new),
-            name: update.name.to_vec(),
-            email: update.email.to_vec(),
-            time: update.time,
-            tz: update.tz,
-            message: update.message.strip_suffix(b"\n").unwrap_or(update.message).to_vec(),
-        });
-        Self { refname: record.refname.to_vec(), update_index: record.update_index, update }
+        let update = record.update.map(|update| Update::from(&LogItem::from(update)));
+        Self { refname: record.refname.to_vec(), update_index: Some(record.update_index), update }
+    }
+}
+
+impl LogEntry {
+    /// An entry in the log of a repository's ref.
+    pub(super) fn of(refname: &[u8], item: &LogItem<'_>) -> Self {
+        Self { refname: refname.to_vec(), update_index: None, update: Some(item.into()) }
+    }
+}
+
+impl From<&LogItem<'_>> for Update {
+    fn from(item: &LogItem<'_>) -> Self {
+        let oid = |value: Value<'_>| match value.to_owned() {
+            Some(RefValue::Oid(oid)) => Some(oid),
+            _ => None,
+        };
+        Self {
+            old: oid(item.old),
+            new: oid(item.new),
+            name: item.name.to_vec(),
+            email: item.email.to_vec(),
+            time: item.time,
+            tz: item.tz,
+            message: item.message.to_vec(),
+        }
     }
 }
 
@@ -57,9 +75,9 @@ impl LogEntry {
         refname(py, &self.refname)
     }
 
-    /// The number of the transaction that wrote it.
+    /// The number of the transaction that wrote it; None in an entry of a `RefStore` or `Snapshot`.
     #[getter]
-    fn update_index(&self) -> u64 {
+    fn update_index(&self) -> Option<u64> {
         self.update_index
     }
 
@@ -72,15 +90,15 @@ impl LogEntry {
     /// The object id before, as lower-case hex; zeros if the ref was created.
     #[getter]
     #[pyo3(name = "old")]
-    fn old_hex(&self) -> Option<&str> {
-        self.update.as_ref().map(|update| update.old.as_str())
+    fn old_hex(&self) -> Option<String> {
+        self.update.as_ref()?.old.map(|oid| oid.to_hex())
     }
 
     /// The object id after, as lower-case hex; zeros if the ref was deleted.
     #[getter]
     #[pyo3(name = "new")]
-    fn new_hex(&self) -> Option<&str> {
-        self.update.as_ref().map(|update| update.new.as_str())
+    fn new_hex(&self) -> Option<String> {
+        self.update.as_ref()?.new.map(|oid| oid.to_hex())
     }
 
     /// Who did it: UTF-8, other bytes as lone surrogates.
@@ -131,10 +149,11 @@ impl LogEntry {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let name = refname(py, &self.refname)?.repr()?;
-        let index = self.update_index;
-        let Some(update) = &self.update else { return Ok(format!("<LogEntry {name} {index} deleted>")) };
+        let index = self.update_index.map(|index| format!(" {index}")).unwrap_or_default();
+        let Some(update) = &self.update else { return Ok(format!("<LogEntry {name}{index} deleted>")) };
         let message = refname(py, &update.message)?.repr()?;
-        Ok(format!("<LogEntry {name} {index} {} -> {} {message}>", update.old, update.new))
+        let (old, new) = (self.old_hex().unwrap_or_default(), self.new_hex().unwrap_or_default());
+        Ok(format!("<LogEntry {name}{index} {old} -> {new} {message}>"))
     }
 }
 

@@ -4,16 +4,23 @@
 mod args;
 mod block_info;
 mod bulk;
+mod change;
 mod error;
+mod git_ref;
 mod iterators;
+mod list_refs;
 mod log_entry;
 mod packed_refs;
 mod reader;
 mod recent;
+mod ref_store;
 mod ref_view;
+mod reflog_iterator;
 mod reftable;
 mod show_ref;
 mod source;
+mod store_iterator;
+mod store_reader;
 mod tables;
 
 /// refspan's compiled core. Import from `refspan`, not from here.
@@ -33,15 +40,27 @@ mod _native {
     #[pymodule_export]
     use super::block_info::BlockInfo;
     #[pymodule_export]
+    use super::change::{Change, diff};
+    #[pymodule_export]
+    use super::git_ref::{Ref, Symref};
+    #[pymodule_export]
+    use super::list_refs::{is_well_formed, list_refs};
+    #[pymodule_export]
     use super::log_entry::LogEntry;
     #[pymodule_export]
     use super::packed_refs::PackedRefs;
     #[pymodule_export]
     use super::reader::RefReader;
     #[pymodule_export]
+    use super::ref_store::{RefStore, Snapshot, open};
+    #[pymodule_export]
     use super::ref_view::RefView;
+    #[pymodule_export]
+    use super::reflog_iterator::ReflogIterator;
     #[pymodule_export]
     use super::reftable::{Reftable, ReftableStack};
     #[pymodule_export]
     use super::show_ref::{show_logs, show_ref};
+    #[pymodule_export]
+    use super::store_reader::StoreReader;
 }

@@ -7,10 +7,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyMemoryView, PyString, PyTuple};
 
+use super::recent::Movable;
 use super::source::{Held, Refusal, Source, fill, view};
-use crate::model::{Broken, Span};
+use crate::model::{Broken, Span, Value as RefValue};
 use crate::packed::{Record, Snapshot};
 use crate::reftable::{RefBatch, RefRecord, Value};
+use crate::store::{Item, LooseRefs};
 
 /// One ref as it lies on disk. Readers make them; `name, oid, peeled = ref` unpacks into views.
 ///
@@ -60,6 +62,7 @@ impl From<usize> for Parts {
 /// What the ref is, as its format has it.
 enum Shape<'a> {
     Packed(&'a Snapshot, Record),
+    Loose(&'a LooseRefs, usize),
     Table { batch: Option<&'a RefBatch>, index: usize, record: RefRecord, table: &'a Py<Source> },
 }
 
@@ -75,19 +78,6 @@ impl RefView {
         }
     }
 
-    /// Makes it another ref of the same source. Only for an object that nobody else holds.
-    #[inline]
-    pub(super) fn point_at(&self, parts: Parts) {
-        self.place.store(parts.place, Ordering::Relaxed);
-        self.name_len.store(parts.name_len, Ordering::Relaxed);
-        self.has_peeled.store(parts.has_peeled, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(super) fn is_of(&self, source: &Py<Source>) -> bool {
-        self.source.is(source)
-    }
-
     #[inline(always)]
     fn shape(&self) -> Shape<'_> {
         let place = self.place.load(Ordering::Relaxed);
@@ -97,6 +87,7 @@ impl RefView {
                 let has_peeled = self.has_peeled.load(Ordering::Relaxed);
                 Shape::Packed(file.snapshot(), file.snapshot().record(place, name_len, has_peeled))
             }
+            Held::Loose(refs) => Shape::Loose(refs, place),
             Held::Batch { batch, table } => {
                 let record = batch.get(place).copied().unwrap_or_default();
                 Shape::Table { batch: Some(batch), index: place, record, table }
@@ -112,7 +103,21 @@ impl RefView {
     fn name_span(&self) -> Span {
         match self.shape() {
             Shape::Packed(_, record) => record.name(),
+            Shape::Loose(refs, i) => refs.name_span(i),
             Shape::Table { record, .. } => record.name(),
+        }
+    }
+
+    /// The ref, as the core sees it.
+    #[inline]
+    pub(super) fn item(&self) -> Item<'_> {
+        match self.shape() {
+            Shape::Packed(snapshot, record) => Item::Packed(snapshot, record, false),
+            Shape::Loose(refs, i) => Item::Loose(refs, i),
+            Shape::Table { batch, index, table, .. } => match (batch, table.get().held()) {
+                (Some(batch), Held::Table(file)) => Item::Table(batch, index, file.table().data()),
+                _ => Item::Loose(LooseRefs::none(), 0),
+            },
         }
     }
 
@@ -120,6 +125,8 @@ impl RefView {
     fn values(&self) -> (&Py<Source>, [Option<Span>; 3]) {
         match self.shape() {
             Shape::Packed(snapshot, record) => (&self.source, [Some(record.oid()), snapshot.peeled(&record), None]),
+            // Only a `Ref` is of a loose ref, and has no use for spans.
+            Shape::Loose(..) => (&self.source, [None, None, None]),
             Shape::Table { record, table, .. } => (
                 table,
                 match record.value() {
@@ -140,6 +147,7 @@ impl RefView {
     fn record_span(&self) -> (&Py<Source>, Span) {
         match self.shape() {
             Shape::Packed(_, record) => (&self.source, record.span()),
+            Shape::Loose(refs, i) => (&self.source, refs.name_span(i)),
             Shape::Table { record, table, .. } => (table, record.span()),
         }
     }
@@ -149,18 +157,36 @@ impl RefView {
     }
 
     /// The `which`th of the values as lower-case hex.
-    fn hex_of(&self, which: usize) -> Option<String> {
+    fn hex_of<'py>(&self, py: Python<'py>, which: usize) -> PyResult<Option<Bound<'py, PyString>>> {
         let (source, mut values) = self.values();
-        let bytes = source.get().bytes(values[which].take()?);
-        Some(match self.source.get().held() {
-            Held::Packed(_) => bytes.iter().map(|byte| char::from(byte.to_ascii_lowercase())).collect(),
-            Held::Table(_) | Held::Batch { .. } => hex::encode(bytes),
-        })
+        let Some(span) = values[which].take() else { return Ok(None) };
+        let bytes = source.get().bytes(span);
+        hex_text(
+            py,
+            match self.source.get().held() {
+                Held::Packed(_) => RefValue::Hex(bytes),
+                Held::Table(_) | Held::Batch { .. } | Held::Loose(_) => RefValue::Raw(bytes),
+            },
+        )
     }
 
     fn value_view<'py>(&self, py: Python<'py>, which: usize) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
         let (source, mut values) = self.values();
         values[which].take().map(|span| view(py, source, span)).transpose()
+    }
+}
+
+impl Movable for RefView {
+    #[inline]
+    fn point_at(&self, parts: Parts) {
+        self.place.store(parts.place, Ordering::Relaxed);
+        self.name_len.store(parts.name_len, Ordering::Relaxed);
+        self.has_peeled.store(parts.has_peeled, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn is_of(&self, source: &Py<Source>) -> bool {
+        self.source.is(source)
     }
 }
 
@@ -219,21 +245,21 @@ impl RefView {
 
     /// The object id as lower-case hex digits; None if there is none.
     #[getter]
-    fn hex(&self) -> Option<String> {
-        self.hex_of(0)
+    fn hex<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        self.hex_of(py, 0)
     }
 
     /// The peeled object id as lower-case hex digits; None if the file does not say.
     #[getter]
-    fn peeled_hex(&self) -> Option<String> {
-        self.hex_of(1)
+    fn peeled_hex<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        self.hex_of(py, 1)
     }
 
     /// What the record holds. Always "oid" in packed-refs; "deletion" only in a single table.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.shape() {
-            Shape::Packed(..) => "oid",
+            Shape::Packed(..) | Shape::Loose(..) => "oid",
             Shape::Table { record, .. } => match record.value() {
                 Value::Oid(_) | Value::Peeled(..) => "oid",
                 Value::Symref(_) => "symref",
@@ -250,6 +276,7 @@ impl RefView {
     fn peel_known(&self) -> bool {
         match self.shape() {
             Shape::Packed(snapshot, record) => snapshot.peel_known(&record),
+            Shape::Loose(..) => false,
             Shape::Table { record, .. } => matches!(record.value(), Value::Peeled(..)),
         }
     }
@@ -258,7 +285,7 @@ impl RefView {
     #[getter]
     fn update_index(&self) -> Option<u64> {
         match self.shape() {
-            Shape::Packed(..) => None,
+            Shape::Packed(..) | Shape::Loose(..) => None,
             Shape::Table { record, .. } => Some(record.update_index),
         }
     }
@@ -269,13 +296,10 @@ impl RefView {
     /// refuses it, and no path may be built from it. "bad name": refused too, but harmless as a path. "zero oid".
     /// "bad target": a symbolic ref to what cannot be a refname.
     #[getter]
-    fn broken(&self) -> Option<&'static str> {
-        match self.shape() {
-            Shape::Packed(snapshot, record) => snapshot.broken(&record),
-            Shape::Table { batch, index, table, .. } => match (batch, table.get().held()) {
-                (Some(batch), Held::Table(file)) => batch.broken(index, file.table().data()),
-                _ => None,
-            },
+    pub(super) fn broken(&self) -> Option<&'static str> {
+        match self.item() {
+            Item::Packed(snapshot, record, _) => snapshot.broken(&record),
+            item => item.broken(),
         }
         .map(Broken::as_str)
     }
@@ -289,14 +313,14 @@ impl RefView {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let name = self.refname(py)?.repr()?;
-        let value = match (self.hex(), self.values()) {
+        let value = match (self.hex(py)?.map(|hex| hex.to_string()), self.values()) {
             (Some(hex), _) => hex,
             (None, (source, [_, _, Some(target)])) => {
                 format!("-> {}", refname(py, source.get().bytes(target))?.repr()?)
             }
             (None, _) => "deleted".to_owned(),
         };
-        let peeled = self.peeled_hex().map(|hex| format!(" ^{hex}")).unwrap_or_default();
+        let peeled = self.peeled_hex(py)?.map(|hex| format!(" ^{hex}")).unwrap_or_default();
         let broken = self.broken().map(|why| format!(" broken: {why}")).unwrap_or_default();
         Ok(format!("<RefView {name} {value}{peeled}{broken}>"))
     }
@@ -312,11 +336,40 @@ impl RefView {
 /// A refname as `str`: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale.
 pub(super) fn refname<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {
     // A copy first: a mapped file that is changed in place must not change between the check and the use.
-    match String::from_utf8(name.to_vec()) {
-        Ok(name) => Ok(PyString::new(py, &name)),
-        Err(error) => {
-            let bytes = PyBytes::new(py, error.as_bytes());
-            bytes.call_method1("decode", ("utf-8", "surrogateescape"))?.cast_into().map_err(Into::into)
+    let mut short = [0; 128];
+    match short.get_mut(..name.len()) {
+        Some(copy) => {
+            copy.copy_from_slice(name);
+            decode(py, copy)
         }
+        None => decode(py, &name.to_vec()),
     }
+}
+
+#[inline]
+fn decode<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    if let Ok(text) = PyString::from_bytes(py, name) {
+        return Ok(text);
+    }
+    let bytes = PyBytes::new(py, name);
+    bytes.call_method1("decode", ("utf-8", "surrogateescape"))?.cast_into().map_err(Into::into)
+}
+
+/// An object id as lower-case hex; `None` for what is none.
+#[inline]
+pub(super) fn hex_text<'py>(py: Python<'py>, value: RefValue<'_>) -> PyResult<Option<Bound<'py, PyString>>> {
+    let mut digits = [0; 64];
+    let digits = match value {
+        RefValue::Hex(hex) => digits.get_mut(..hex.len()).map(|copy| {
+            copy.copy_from_slice(hex);
+            copy.make_ascii_lowercase();
+            copy
+        }),
+        RefValue::Raw(raw) => {
+            let copy = digits.get_mut(..raw.len().wrapping_mul(2));
+            copy.and_then(|copy| hex::encode_to_slice(raw, copy).ok().map(|()| copy))
+        }
+        RefValue::Symref(_) | RefValue::Nothing => None,
+    };
+    digits.map(|digits| decode(py, digits)).transpose()
 }

@@ -38,7 +38,7 @@ pub(crate) struct Reftable {
 impl Reftable {
     /// A reader of that table.
     fn make(py: Python<'_>, file: Arc<TableFile>) -> PyResult<PyClassInitializer<Self>> {
-        let tables = TableSources::new(py, Tables::single(file.clone()))?;
+        let tables = TableSources::new(py, Arc::new(Tables::single(file.clone())))?;
         let reads = Reads::Table(file.clone(), tables.clone());
         Ok(PyClassInitializer::from(RefReader::new(reads)).add_subclass(Self { file, tables }))
     }
@@ -211,6 +211,6 @@ impl ReftableStack {
 }
 
 fn stacked(py: Python<'_>, stack: Stack, hash: Option<HashKind>) -> PyResult<Stacked> {
-    let tables = TableSources::new(py, Tables::stacked(stack.tables().to_vec(), hash))?;
+    let tables = TableSources::new(py, Arc::new(Tables::stacked(stack.tables().to_vec(), hash)))?;
     Ok(Stacked { stack: Arc::new(stack), tables })
 }

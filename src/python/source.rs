@@ -18,7 +18,7 @@ use pyo3::types::PyMemoryView;
 
 use crate::model::Span;
 use crate::reftable::RefBatch;
-use crate::store::{PackedFile, TableFile};
+use crate::store::{LooseRefs, PackedFile, TableFile};
 
 /// Bytes that never change, and what they are of.
 pub(super) enum Held {
@@ -26,6 +26,8 @@ pub(super) enum Held {
     Packed(Arc<PackedFile>),
     /// A table.
     Table(Arc<TableFile>),
+    /// Loose refs, copied into memory.
+    Loose(Arc<LooseRefs>),
     /// The names of some of a table's records. The values lie in the table.
     Batch {
         /// The records.
@@ -61,6 +63,7 @@ impl Source {
         let data = match &self.held {
             Held::Packed(file) => file.snapshot().data(),
             Held::Table(file) => file.table().data(),
+            Held::Loose(refs) => refs.bytes(),
             Held::Batch { batch, .. } => batch.names(),
         };
         data.get(span).unwrap_or_default()
@@ -70,6 +73,7 @@ impl Source {
         match &self.held {
             Held::Packed(file) => file.path(),
             Held::Table(file) => file.path(),
+            Held::Loose(_) => Path::new("refs"),
             Held::Batch { table, .. } => table.get().path(),
         }
     }

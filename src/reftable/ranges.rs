@@ -25,8 +25,9 @@ impl KeyRange {
         Self { start: prefix.to_vec(), end }
     }
 
-    /// That key alone.
-    fn of_key(key: &[u8]) -> Self {
+    /// That key alone; of a log's keys, those of the ref of that name.
+    #[must_use]
+    pub fn of_key(key: &[u8]) -> Self {
         Self { start: key.to_vec(), end: Some(successor(key)) }
     }
 

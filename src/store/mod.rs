@@ -1,12 +1,47 @@
-//! One repository's refs. So far: single files of either format, and a stack of tables, opened.
+//! One repository's refs: found, read in either format, compared. And single files of either format, opened.
 
+mod config;
+mod current;
+mod diff;
+mod digest;
+mod discover;
+mod entry;
+mod files_walk;
+mod location;
+mod log_files;
+mod log_item;
+mod logs;
+mod lookup;
+mod loose_refs;
+mod loose_walk;
+mod objects;
 mod packed_file;
+mod points_at;
+mod query;
+mod ref_store;
+mod show_ref;
 mod stack;
 mod table_file;
 mod tables;
 mod text;
+mod view;
+mod walk;
 
+pub use config::Format;
+pub use diff::{Diff, Difference, LogDiff, LogDifference};
+pub use entry::{Entry, Item, Peeled};
+pub use location::Location;
+pub use log_item::LogItem;
+pub use logs::Log;
+pub use lookup::{Dwim, Lookup};
+pub use loose_refs::LooseRefs;
+pub use objects::{Asker, Objects};
 pub use packed_file::PackedFile;
+pub use query::Query;
+pub use ref_store::Store;
+pub use show_ref::{ShowRef, Showing, Shown};
 pub use stack::Stack;
 pub use table_file::TableFile;
 pub use tables::{Found, LogWalk, RefWalk, Tables};
+pub use view::{Repository, View};
+pub use walk::{Step, Walk};

@@ -1,5 +1,6 @@
 //! A packed-refs file at a path: its snapshot, and whether the path still leads to it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{self, Identity, absolute};
@@ -22,9 +23,22 @@ impl PackedFile {
     /// # Errors
     /// [`Error::Io`] if it cannot be read, [`Error::Corrupt`] for damage found on the way, [`Error::Interrupted`].
     pub fn open(path: PathBuf, hash: Option<HashKind>, may_map: bool, interrupt: Interrupt<'_>) -> Result<Self> {
-        let (backing, identity) = fs::load(&path, may_map, interrupt)?;
+        Self::open_file(path, hash, may_map, interrupt).map(|(file, _)| file)
+    }
+
+    /// [`Self::open`], and the open file: while it is held, [`Self::is_stale`] cannot take another file for this one.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_file(
+        path: PathBuf,
+        hash: Option<HashKind>,
+        may_map: bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Self, File)> {
+        let (backing, identity, file) = fs::load_file(&path, may_map, interrupt)?;
         let snapshot = Snapshot::new(backing, hash, interrupt).map_err(|stop| stop.in_file(path.clone()))?;
-        Ok(Self { absolute: absolute(&path), path, identity, snapshot })
+        Ok((Self { absolute: absolute(&path), path, identity, snapshot }, file))
     }
 
     /// The path as it was given.

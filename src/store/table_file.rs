@@ -41,6 +41,12 @@ impl TableFile {
         &self.table
     }
 
+    /// Whether both were opened from one file. (Git never changes a table.)
+    #[must_use]
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        self.absolute == other.absolute && self.identity == other.identity
+    }
+
     /// Every block, in file order, with the number of its records.
     ///
     /// # Errors

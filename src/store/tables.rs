@@ -46,6 +46,12 @@ impl Tables {
         Self { files, hash, shows_deletions: false, count: OnceLock::new() }
     }
 
+    /// Tables read together as they are, tombstones included; of equal names the last one's record.
+    #[must_use]
+    pub(super) fn unmerged(files: Vec<Arc<TableFile>>) -> Self {
+        Self { shows_deletions: true, ..Self::stacked(files, None) }
+    }
+
     /// The tables.
     #[must_use]
     pub fn files(&self) -> &[Arc<TableFile>] {
@@ -109,7 +115,7 @@ impl Tables {
     }
 
     /// Says whether all tables will be read in order soon.
-    fn expect_scan(&self, soon: bool) {
+    pub(super) fn expect_scan(&self, soon: bool) {
         self.files.iter().for_each(|file| file.table().expect_scan(soon));
     }
 
@@ -195,7 +201,36 @@ impl Tables {
             range: KeyRange::of_prefix(prefix),
             is_placed: false,
             shows_deletions: self.shows_deletions,
+            shows_markers: false,
         }
+    }
+
+    /// A walk over the reflog entries of that one ref, newest first.
+    #[must_use]
+    pub fn log_of(&self, name: &[u8]) -> LogWalk {
+        LogWalk { range: KeyRange::of_key(name), ..self.logs(name) }
+    }
+
+    /// The names of the refs that have a log, those that have no entries among them, in order.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Interrupted`].
+    pub fn log_names(&self, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>> {
+        let mut walk = LogWalk { shows_markers: true, ..self.logs(b"") };
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        let mut count = 0_usize;
+        while let Some(number) = self.next_log_unless(&mut walk, interrupt)? {
+            let record = walk.cursor(number).and_then(LogCursor::record);
+            let Some(record) = record.filter(|record| record.update.is_some()) else { continue };
+            if names.last().is_none_or(|last| last != record.refname) {
+                names.push(record.refname.to_vec());
+            }
+            count += 1;
+            if count.is_multiple_of(BREATH) && !interrupt() {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(names)
     }
 
     /// The next entry of a walk: the number of its table. The walk's cursor of that number stands on it.
@@ -342,6 +377,8 @@ pub struct LogWalk {
     range: KeyRange,
     is_placed: bool,
     shows_deletions: bool,
+    /// Whether what only marks that a log exists is an entry too.
+    shows_markers: bool,
 }
 
 impl LogWalk {
@@ -366,7 +403,7 @@ impl LogWalk {
                 continue;
             }
             // A log that exists without entries has none to show either.
-            let is_entry = record.update.is_some_and(|update| !update.is_existence_marker());
+            let is_entry = record.update.is_some_and(|update| self.shows_markers || !update.is_existence_marker());
             if self.shows_deletions || is_entry {
                 return Ok(Next::Record(number));
             }

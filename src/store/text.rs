@@ -7,6 +7,7 @@
 //! log    = name SP old SP new SP committer SP <email> SP seconds SP zone TAB message   (as in a files reflog)
 //! ```
 
+use super::log_item::LogItem;
 use super::{LogWalk, RefWalk, Tables};
 use crate::model::{Broken, Result, Selection};
 use crate::reftable::{LogCursor, LogRecord, RefBatch, RefRecord, Value};
@@ -125,21 +126,7 @@ fn write_log(text: &mut Vec<u8>, record: &LogRecord<'_>) {
         write_line(text, b"deleted", record.refname, format!(" {}", record.update_index).as_bytes());
         return;
     };
-    let message = update.message.strip_suffix(b"\n").unwrap_or(update.message);
-    // A LF within a field would make up lines of its own.
-    let line = text.len();
-    text.extend_from_slice(record.refname);
-    text.extend_from_slice(format!(" {} {} ", hex::encode(update.old), hex::encode(update.new)).as_bytes());
-    text.extend_from_slice(update.name);
-    text.extend_from_slice(b" <");
-    text.extend_from_slice(update.email);
-    text.extend_from_slice(format!("> {} {:+05}", update.time, update.tz).as_bytes());
-    if !message.is_empty() {
-        text.push(b'\t');
-        text.extend_from_slice(message);
-    }
-    text.iter_mut().skip(line).filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
-    text.push(b'\n');
+    LogItem::from(update).write(text, record.refname);
 }
 
 fn write_line(text: &mut Vec<u8>, value: &[u8], name: &[u8], suffix: &[u8]) {

@@ -1,0 +1,78 @@
+"""`digest` and `diff`: whether two sets of refs are the same, and what is not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import refspan
+from refspan import Change, LogEntry, PackedRefs, Reftable, ReftableStack, RefStore, Symref
+from refspan.cli.output import encode, write
+from refspan.cli.repository import open_repository
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands of this module."""
+    digest = commands.add_parser(
+        "digest",
+        help="print one number for all refs of a repository",
+        description="Print the SHA-256 of a repository's refs, the same in both formats: see `RefStore.digest`.",
+    )
+    digest.add_argument("--reflogs", action="store_true", help="the reflogs, too")
+    digest.set_defaults(run=_digest)
+    diff = commands.add_parser(
+        "diff",
+        help="print what makes the refs of A those of B",
+        description="Print what makes the refs of A those of B, a line a ref. The exit code is 1 if anything differs.",
+    )
+    diff.add_argument("a", metavar="A", help="a repository, a packed-refs file, a table, or a reftable directory")
+    diff.add_argument("b", metavar="B", help="the same")
+    diff.add_argument("--reflogs", action="store_true", help="compare the reflogs, too")
+    diff.add_argument("--json", action="store_true", help="print a JSON object a line")
+    diff.set_defaults(run=_diff)
+
+
+def _digest(args: argparse.Namespace) -> int:
+    print(open_repository(args).digest(reflogs=args.reflogs))
+    return 0
+
+
+def _diff(args: argparse.Namespace) -> int:
+    a, b = (_open(Path(*args.directory, path)) for path in (args.a, args.b))
+    code = 0
+    for change in refspan.diff(a, b, reflogs=args.reflogs):
+        write((_json(change) if args.json else _text(change)) + b"\n")
+        code = 1
+    return code
+
+
+def _open(path: Path) -> RefStore | PackedRefs | Reftable | ReftableStack:
+    """What lies at the path: a table, a stack or packed-refs if it looks like one, else a repository."""
+    if path.is_file() and path.name != ".git":
+        with path.open("rb") as file:
+            is_table = file.read(4) == b"REFT"
+        return Reftable(path) if is_table else PackedRefs(path)
+    return ReftableStack(path) if (path / "tables.list").is_file() else refspan.open(path)
+
+
+def _value(value: str | Symref | LogEntry | None) -> str | None:
+    match value:
+        case Symref(target):
+            return f"ref:{target}"
+        case LogEntry():
+            who = f"{value.committer_name} <{value.committer_email}> {value.time} {value.tz}"
+            return f"{value.old} {value.new} {who}\t{value.message}"
+        case _:
+            return value
+
+
+def _text(change: Change) -> bytes:
+    values = [_value(value) for value in (change.before, change.after) if value is not None]
+    return encode(" ".join([change.kind, change.name, *map(str, values)]))
+
+
+def _json(change: Change) -> bytes:
+    facts = {"name": change.name, "kind": change.kind, "before": _value(change.before), "after": _value(change.after)}
+    # Bytes that are not UTF-8 come out as the escapes of the lone surrogates that they are in Python.
+    return json.dumps(facts).encode()

@@ -1,0 +1,48 @@
+"""What the commands print, and how they end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+
+# As git ends when it dies, and on wrong usage.
+DAMAGED = 128
+USAGE = 129
+# What a shell reports for a git whose reader went away, or that was interrupted: 128 and the signal's number.
+BROKEN_PIPE = 141
+INTERRUPTED = 130
+
+
+def write(data: bytes) -> None:
+    """Write all of it: an unbuffered stdout (`python -u`) may take less at a time."""
+    rest = memoryview(data)
+    while rest:
+        written = sys.stdout.buffer.write(rest)
+        if written is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        rest = rest[written:]
+
+
+def encode(text: str) -> bytes:
+    """A refname, or text that holds one, as the bytes it was read from."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def fail(message: object, code: int, prefix: str = "refspan") -> int:
+    """Say what went wrong on stderr, and return the exit code."""
+    # A path or name that is not UTF-8, or a stderr that takes nothing, must not turn an error into another one.
+    text = f"{prefix}: {message}\n".encode("utf-8", "backslashreplace").decode("utf-8")
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+    return code
+
+
+def settle() -> None:
+    """The interpreter flushes stdout once more on its way out; where that must fail, it shall not fail again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,121 @@
+//! A line of a text reflog.
+//!
+//! ```text
+//! line = old SP new SP name " <" email ">" SP seconds SP zone [TAB message] LF
+//! zone = ("+" | "-") 4DIGIT
+//! ```
+//!
+//! Git passes over a line that is none of these, one without LF among them, and over one whose time is zero.
+
+use memchr::{memchr, memrchr};
+
+use crate::model::HashKind;
+
+/// What a line of a reflog says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogLine<'a> {
+    /// The object id before: hex digits of either case.
+    pub old: &'a [u8],
+    /// The object id after.
+    pub new: &'a [u8],
+    /// The committer's name.
+    pub name: &'a [u8],
+    /// The committer's address, without angle brackets.
+    pub email: &'a [u8],
+    /// Seconds since 1970.
+    pub time: u64,
+    /// The committer's zone as the decimal number HHMM.
+    pub tz: i16,
+    /// The message, without its LF.
+    pub message: &'a [u8],
+}
+
+impl<'a> LogLine<'a> {
+    /// Reads a line, its LF included; `None` where git passes over it.
+    #[must_use]
+    pub fn parse(line: &'a [u8], hash: HashKind) -> Option<Self> {
+        let line = line.strip_suffix(b"\n")?;
+        let (old, rest) = hex_and_space(line, hash)?;
+        let (new, rest) = hex_and_space(rest, hash)?;
+        let (who, [b'>', b' ', rest @ ..]) = rest.split_at_checked(memchr(b'>', rest)?)? else { return None };
+        let (name, email) = match who.split_at_checked(memchr(b'<', who).unwrap_or(who.len()))? {
+            (name, [_, email @ ..]) => (name.strip_suffix(b" ").unwrap_or(name), email),
+            (name, []) => (name, &b""[..]),
+        };
+        let (time, rest) = rest.split_at_checked(memchr(b' ', rest)?)?;
+        let time = number(time).filter(|time| *time != 0)?;
+        let (zone, rest) = rest.strip_prefix(b" ")?.split_at_checked(5)?;
+        let (sign, digits) = zone.split_first()?;
+        let minutes = i16::try_from(number(digits)?).ok()?;
+        let tz = match sign {
+            b'+' => minutes,
+            b'-' => minutes.saturating_neg(),
+            _ => return None,
+        };
+        let message = rest.strip_prefix(b"\t").unwrap_or(rest);
+        Some(Self { old, new, name, email, time, tz, message })
+    }
+}
+
+fn hex_and_space(text: &[u8], hash: HashKind) -> Option<(&[u8], &[u8])> {
+    let (hex, rest) = text.split_at_checked(hash.hex_len())?;
+    let rest = rest.strip_prefix(b" ")?;
+    hex.iter().all(u8::is_ascii_hexdigit).then_some((hex, rest))
+}
+
+/// A decimal number; one that is too large is the largest.
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(str::from_utf8(digits).ok()?.parse().unwrap_or(u64::MAX))
+}
+
+/// Where the last line of a text starts.
+#[must_use]
+pub fn last_line(text: &[u8]) -> usize {
+    let before_end = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
+    memrchr(b'\n', before_end).map_or(0, |lf| lf.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    #[test]
+    fn a_line_is_taken_apart() {
+        let text = format!("{A} {B} A U Thor <a@example.com> 1700000000 -0330\tmerge a -> b\tc\n");
+        let line = LogLine::parse(text.as_bytes(), HashKind::Sha1).unwrap();
+        assert_eq!((line.old, line.new), (A.as_bytes(), B.as_bytes()));
+        assert_eq!((line.name, line.email), (&b"A U Thor"[..], &b"a@example.com"[..]));
+        assert_eq!((line.time, line.tz, line.message), (1_700_000_000, -330, &b"merge a -> b\tc"[..]));
+        let bare = format!("{A} {B}  <> 1 +0000\n");
+        let line = LogLine::parse(bare.as_bytes(), HashKind::Sha1).unwrap();
+        assert_eq!((line.name, line.email, line.message), (&b""[..], &b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn what_git_passes_over_is_none() {
+        for who in
+            ["x 1 +0000", "<x> 0 +0000", "<x>1 +0000", "<x> +0000", "<x> 1 0000", "<x> 1 +00", "<x> 1", "<x> a +0000"]
+        {
+            let text = format!("{A} {B} {who}\n");
+            assert_eq!(LogLine::parse(text.as_bytes(), HashKind::Sha1), None, "{who}");
+        }
+        for text in [format!("{A} {B} <x> 1 +0000"), format!("{A}  {B} <x> 1 +0000\n"), "\n".into(), String::new()] {
+            assert_eq!(LogLine::parse(text.as_bytes(), HashKind::Sha1), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_may_lack_its_end() {
+        assert_eq!(last_line(b"a\nb\n"), 2);
+        assert_eq!(last_line(b"a\nb"), 2);
+        assert_eq!(last_line(b"a\n\n"), 2);
+        assert_eq!(last_line(b"a\n"), 0);
+        assert_eq!(last_line(b""), 0);
+    }
+}

@@ -1,0 +1,178 @@
+//! `Change`, and the walk that yields them: what makes one set of refs another.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::bulk::bulk;
+use super::git_ref::Symref;
+use super::log_entry::LogEntry;
+use super::reader::{Now, RefReader};
+use super::ref_view::refname;
+use super::store_reader::StoreReader;
+use crate::model::{Interrupt, RefValue, Result};
+use crate::store::{Diff, Difference, LogDiff, LogDifference, Query, View};
+
+/// A difference between two sets of refs. Equal if all its fields are.
+#[pyclass(frozen, eq, hash, module = "refspan")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Change {
+    name: Vec<u8>,
+    before: Option<Side>,
+    after: Option<Side>,
+}
+
+/// What one side has.
+#[derive(PartialEq, Eq, Hash)]
+enum Side {
+    Value(RefValue),
+    Log(LogEntry),
+}
+
+impl Side {
+    fn to_py<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Value(RefValue::Oid(oid)) => Ok(PyString::new(py, &oid.to_hex()).into_any()),
+            Self::Value(RefValue::Symref(target)) => Ok(Bound::new(py, Symref::from(target.clone()))?.into_any()),
+            Self::Log(entry) => Ok(Bound::new(py, entry.clone())?.into_any()),
+        }
+    }
+}
+
+#[pymethods]
+impl Change {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&'static str, &'static str, &'static str, &'static str) = ("name", "kind", "before", "after");
+
+    /// The name of the ref.
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        refname(py, &self.name)
+    }
+
+    /// What makes the first the second; "reflog": the logs of that ref differ.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match (&self.before, &self.after) {
+            (Some(Side::Log(_)), _) | (_, Some(Side::Log(_))) => "reflog",
+            (None, _) => "create",
+            (_, None) => "delete",
+            _ => "update",
+        }
+    }
+
+    /// The value in the first: an object id as hex, a `Symref`, or None. Of logs the first entry that differs.
+    #[getter]
+    fn before<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.before.as_ref().map(|side| side.to_py(py)).transpose()
+    }
+
+    /// The same in the second.
+    #[getter]
+    fn after<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.after.as_ref().map(|side| side.to_py(py)).transpose()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let text = |side: Option<Bound<'_, PyAny>>| match side {
+            Some(side) => side.repr().map(|text| text.to_string()),
+            None => Ok("None".to_owned()),
+        };
+        let (name, before, after) = (self.name(py)?.repr()?, text(self.before(py)?)?, text(self.after(py)?)?);
+        Ok(format!("<Change {} {name} {before} -> {after}>", self.kind()))
+    }
+}
+
+impl From<Difference> for Change {
+    fn from(difference: Difference) -> Self {
+        let Difference { name, before, after } = difference;
+        Self { name, before: before.map(Side::Value), after: after.map(Side::Value) }
+    }
+}
+
+impl From<LogDifference<LogEntry>> for Change {
+    fn from(difference: LogDifference<LogEntry>) -> Self {
+        let LogDifference { name, before, after } = difference;
+        Self { name, before: before.map(Side::Log), after: after.map(Side::Log) }
+    }
+}
+
+/// A walk over changes. May be shared between threads: each change goes to one of them.
+#[pyclass(frozen, module = "refspan._native")]
+pub(super) struct ChangeIterator(Mutex<Walk>);
+
+struct Walk {
+    refs: Diff,
+    logs: Option<LogDiff>,
+}
+
+impl Walk {
+    fn next(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Change>> {
+        if let Some(difference) = self.refs.next(interrupt)? {
+            return Ok(Some(difference.into()));
+        }
+        match &mut self.logs {
+            Some(logs) => Ok(logs.next(|name, item| LogEntry::of(name, &item), interrupt)?.map(Change::from)),
+            None => Ok(None),
+        }
+    }
+}
+
+#[pymethods]
+impl ChangeIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
+        // Locked where the GIL is not held: whoever has the lock may be waiting for that.
+        bulk(py, |interrupt| self.0.lock().unwrap_or_else(PoisonError::into_inner).next(interrupt))
+    }
+}
+
+/// What makes the refs of `a` those of `b`, in order of the names: what the digest hashes is compared.
+///
+/// Each may be a `RefStore` (as it stands now), a `Snapshot`, or a reader. Against a reader only what is under `refs/` is
+/// compared. With `reflogs` the logs that differ follow, each as one change of kind "reflog" with its first
+/// entries that differ; a packed-refs file has no logs, so that is an `UnsupportedError`.
+///
+/// Costs what changed: tables and packed-refs files that both share are not read, equal runs of two packed-refs files
+/// are passed over as bytes. Otherwise one merge pass over both. Ctrl-C works.
+#[pyfunction]
+#[pyo3(signature = (a, b, *, reflogs=false))]
+pub(super) fn diff(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    reflogs: bool,
+) -> PyResult<ChangeIterator> {
+    let (a, b) = (view_of(a, reflogs)?, view_of(b, reflogs)?);
+    let walk = bulk(py, |interrupt| {
+        let logs = if reflogs { Some(LogDiff::new(a.clone(), b.clone(), interrupt)?) } else { None };
+        Ok(Walk { refs: Diff::new(a, b, interrupt)?, logs })
+    })?;
+    Ok(ChangeIterator(Mutex::new(walk)))
+}
+
+fn view_of(refs: &Bound<'_, PyAny>, reflogs: bool) -> PyResult<Arc<View>> {
+    let py = refs.py();
+    if let Ok(store) = refs.cast::<StoreReader>() {
+        let lookup = store.get().lookup();
+        return bulk(py, |interrupt| match reflogs {
+            true => lookup.snapshot(interrupt),
+            false => lookup.view(&Query::all(true), interrupt),
+        });
+    }
+    let Ok(reader) = refs.cast::<RefReader>() else {
+        let kind = refs.get_type();
+        let kind = kind.name()?;
+        return Err(PyTypeError::new_err(format!("a RefStore, Snapshot or reader is wanted, not {kind}")));
+    };
+    Ok(Arc::new(match reader.get().now() {
+        Now::Packed(_, file) => View::of_packed(file.clone()),
+        Now::Tables(tables) => View::of_tables(tables.tables().clone()),
+    }))
+}

@@ -1,0 +1,72 @@
+//! `RefStore` and `Snapshot`: a repository's refs, live, and as they stood at one moment.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::args;
+use super::bulk::bulk;
+use super::store_reader::StoreReader;
+use crate::store::{Location, Lookup, Store};
+
+/// A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`.
+#[pyclass(frozen, extends = StoreReader, module = "refspan")]
+pub(crate) struct RefStore {
+    store: Arc<Store>,
+}
+
+#[pymethods]
+impl RefStore {
+    /// The refs as they stand now, immutable. O(loose refs and logs) for files, O(tables) for reftable.
+    ///
+    /// It holds what is under `refs/`, the root refs, and the logs. The logs of a files repository are remembered by their
+    /// size: should one have been rewritten (expired) or deleted when it is read, that is an `UnsupportedError`.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
+        let view = bulk(py, |interrupt| self.store.snapshot(interrupt))?;
+        Py::new(py, PyClassInitializer::from(StoreReader::new(Lookup::Frozen(view))).add_subclass(Snapshot {}))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf.py(), "RefStore", &slf.get().store.repository().location)
+    }
+}
+
+/// A repository's refs as they stood at one moment: immutable, safe to share between threads. Made by `snapshot()`.
+#[pyclass(frozen, extends = StoreReader, module = "refspan")]
+pub(crate) struct Snapshot {}
+
+#[pymethods]
+impl Snapshot {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        match slf.as_super().get().location() {
+            Some(location) => repr(slf.py(), "Snapshot", location),
+            None => Ok("<Snapshot>".to_owned()),
+        }
+    }
+}
+
+fn repr(py: Python<'_>, class: &str, location: &Location) -> PyResult<String> {
+    let path = location.git_dir().as_os_str().into_pyobject(py)?.repr()?;
+    Ok(format!("<{class} {path} {}, {}>", location.format().name(), location.hash().name()))
+}
+
+/// Open the refs of the repository that `path` lies in: a work tree or a folder in it, a `.git` directory or file,
+/// a bare repository, a linked worktree. `worktree` picks a linked worktree by its id (its folder in `worktrees/`).
+///
+/// Format and hash come from the repository's configuration, or from `GIT_REFERENCE_BACKEND`. Without a path the
+/// environment has the first word (`GIT_DIR`, `GIT_COMMON_DIR`, `GIT_OBJECT_DIRECTORY`), then the current directory; with
+/// one it has none. `GIT_CEILING_DIRECTORIES` and git's other rules for the search hold. No process is started.
+///
+/// Raises `RepositoryNotFoundError`; `UnsupportedError` for an unknown version, format, hash or extension;
+/// `CorruptError` for a configuration that cannot be understood, or an unfinished migration; `OSError`.
+#[pyfunction]
+#[pyo3(signature = (path=None, *, worktree=None))]
+pub(super) fn open(py: Python<'_>, path: Option<PathBuf>, worktree: Option<OsString>) -> PyResult<Py<RefStore>> {
+    let path = path.map(args::path).transpose()?;
+    let store = bulk(py, |_| Store::open(path.as_deref(), worktree.as_deref()))?;
+    let store = Arc::new(store);
+    let reader = StoreReader::new(Lookup::Live(store.clone()));
+    Py::new(py, PyClassInitializer::from(reader).add_subclass(RefStore { store }))
+}

@@ -1,0 +1,66 @@
+//! What `for` runs over: the entries of one reflog, and the names of those that have one.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use spin::Mutex;
+
+use super::error::to_py;
+use super::log_entry::LogEntry;
+use super::ref_view::refname;
+use crate::store::Log;
+
+/// The entries of one reflog. May be shared between threads: each entry goes to one of them.
+#[pyclass(frozen, module = "refspan._native")]
+pub(crate) struct ReflogIterator {
+    refname: Vec<u8>,
+    log: Mutex<Log>,
+}
+
+impl ReflogIterator {
+    pub(super) fn new(refname: Vec<u8>, log: Log) -> Self {
+        Self { refname, log: Mutex::new(log) }
+    }
+}
+
+#[pymethods]
+impl ReflogIterator {
+    /// How many malformed lines have been passed over so far; git passes over them too.
+    #[getter]
+    fn skipped(&self) -> u64 {
+        self.log.lock().skipped()
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<LogEntry>> {
+        let entry = {
+            let mut log = self.log.lock();
+            log.next().map(|item| item.map(|item| LogEntry::of(&self.refname, &item)))
+        };
+        entry.map_err(|error| to_py(py, error))
+    }
+}
+
+/// Names of refs, in order.
+#[pyclass(frozen, module = "refspan._native")]
+pub(super) struct LogNames(Mutex<std::vec::IntoIter<Vec<u8>>>);
+
+impl LogNames {
+    pub(super) fn new(names: Vec<Vec<u8>>) -> Self {
+        Self(Mutex::new(names.into_iter()))
+    }
+}
+
+#[pymethods]
+impl LogNames {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let name = self.0.lock().next();
+        name.map(|name| refname(py, &name)).transpose()
+    }
+}

@@ -1,0 +1,203 @@
+//! Finding the repository that a path lies in, as git does.
+//!
+//! A directory is a git directory if it has a `HEAD` that could be one, and its common directory has `objects` and `refs`. A
+//! work tree has one named `.git`, or a file of that name: `gitdir: <path> LF`. The search goes up from the path, until a
+//! directory named in `GIT_CEILING_DIRECTORIES`, or the end of the file system.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::fs::{self, There, look, look_through};
+use crate::model::{Error, Result};
+
+/// The two directories of a repository, seen from one worktree; absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GitDirs {
+    /// The worktree's own.
+    pub(super) own: PathBuf,
+    /// That of all worktrees.
+    pub(super) common: PathBuf,
+    /// Where objects are.
+    pub(super) objects: PathBuf,
+}
+
+impl GitDirs {
+    /// The repository that `path` lies in. Without a path the environment has the first word, as in git.
+    ///
+    /// # Errors
+    /// [`Error::NoRepository`]; [`Error::Corrupt`] for a `.git` file that is none; [`Error::Io`].
+    pub(super) fn find(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else {
+            return match env::var_os("GIT_DIR") {
+                Some(dir) => Self::named(Path::new(&dir), true),
+                None => Self::search(Path::new("."), true),
+            };
+        };
+        Self::search(path, false)
+    }
+
+    /// The linked worktree of that id.
+    ///
+    /// # Errors
+    /// [`Error::NoRepository`] if there is none.
+    pub(super) fn linked(&self, id: &OsStr) -> Result<Self> {
+        let own = self.common.join("worktrees").join(id);
+        let is_plain = Path::new(id).components().count() == 1 && own.file_name() == Some(id);
+        if !is_plain || !head_is_sound(&own) {
+            return Err(Error::NoRepository(own));
+        }
+        Ok(Self { own, ..self.clone() })
+    }
+
+    /// A git directory, or the file that says where it is.
+    fn named(path: &Path, has_environment: bool) -> Result<Self> {
+        let none = || Error::NoRepository(path.to_owned());
+        let path = real(path)?.ok_or_else(none)?;
+        let dir = if path.is_file() { read_git_file(&path)?.ok_or_else(none)? } else { path.clone() };
+        Self::at(&dir, has_environment).ok_or_else(none)
+    }
+
+    fn search(path: &Path, has_environment: bool) -> Result<Self> {
+        let none = || Error::NoRepository(fs::absolute(path));
+        let start = real(path)?.ok_or_else(none)?;
+        if start.is_file() {
+            return Self::named(&start, has_environment);
+        }
+        let ceilings = ceilings();
+        let device = device(&start);
+        let may_cross = env::var_os("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|value| is_true(&value));
+        for dir in start.ancestors() {
+            if dir != start
+                && (ceilings.iter().any(|ceiling| ceiling == dir) || (!may_cross && self::device(dir) != device))
+            {
+                break;
+            }
+            let dot_git = dir.join(".git");
+            if dot_git.is_file() {
+                let target = read_git_file(&dot_git)?.ok_or_else(none)?;
+                return Self::at(&target, has_environment).ok_or(Error::NoRepository(target));
+            }
+            if let Some(found) = Self::at(&dot_git, has_environment).or_else(|| Self::at(dir, has_environment)) {
+                return Ok(found);
+            }
+        }
+        Err(none())
+    }
+
+    /// That directory, if it is a git directory.
+    fn at(dir: &Path, has_environment: bool) -> Option<Self> {
+        if !head_is_sound(dir) {
+            return None;
+        }
+        let variable = |name| env::var_os(name).filter(|_| has_environment).map(|dir| fs::absolute(Path::new(&dir)));
+        let common = variable("GIT_COMMON_DIR").or_else(|| common_dir(dir)).unwrap_or_else(|| dir.to_owned());
+        let objects = variable("GIT_OBJECT_DIRECTORY").unwrap_or_else(|| common.join("objects"));
+        let found = Self { own: dir.to_owned(), common, objects };
+        (found.objects.is_dir() && found.common.join("refs").is_dir()).then_some(found)
+    }
+}
+
+/// The path without links and dots; `None` if it leads nowhere.
+fn real(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(path) => Ok(Some(path)),
+        Err(error) if fs::is_nothing(&error) => Ok(None),
+        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Where a `.git` file leads to.
+fn read_git_file(path: &Path) -> Result<Option<PathBuf>> {
+    let text = read_line(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let Some(target) = text.as_deref().and_then(|text| text.strip_prefix(b"gitdir: ")) else {
+        let reason = "not 'gitdir: ' and a path".to_owned();
+        return Err(Error::Corrupt { path: path.to_owned(), offset: 0, line: Some(1), reason });
+    };
+    let Some(target) = path_of(target) else { return Ok(None) };
+    real(&path.parent().unwrap_or(path).join(target))
+}
+
+/// What `commondir` in a linked worktree's git directory says.
+fn common_dir(dir: &Path) -> Option<PathBuf> {
+    let text = read_line(&dir.join("commondir")).ok()??;
+    let common = dir.join(path_of(&text)?);
+    Some(common.canonicalize().unwrap_or(common))
+}
+
+/// The content of a file without the line ends at its end; `None` if there is no file.
+fn read_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    if look_through(path, &mut text)? != There::File {
+        return Ok(None);
+    }
+    while let Some(b'\n' | b'\r') = text.last() {
+        text.pop();
+    }
+    Ok(Some(text))
+}
+
+/// Whether there is a `HEAD` that could be one: a ref below `refs/`, or an object id.
+fn head_is_sound(dir: &Path) -> bool {
+    let path = dir.join("HEAD");
+    let mut text = Vec::new();
+    let there = match look(&path, &mut text) {
+        Ok(There::Link(target)) if target.as_os_str().as_encoded_bytes().starts_with(b"refs/") => return true,
+        Ok(There::Link(_)) => look_through(&path, &mut text),
+        there => there,
+    };
+    if !matches!(there, Ok(There::File)) {
+        return false;
+    }
+    match text.strip_prefix(b"ref:") {
+        Some(target) => target.trim_ascii_start().starts_with(b"refs/"),
+        None => text.get(..40).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)),
+    }
+}
+
+/// The directories that the search does not enter from below. Those behind an empty entry are taken as they are spelled.
+fn ceilings() -> Vec<PathBuf> {
+    let list = env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+    let mut as_spelled = false;
+    let mut ceilings = Vec::new();
+    for entry in env::split_paths(&list) {
+        if entry.as_os_str().is_empty() {
+            as_spelled = true;
+        } else if entry.is_absolute() {
+            ceilings.extend(if as_spelled { Some(entry) } else { entry.canonicalize().ok() });
+        }
+    }
+    ceilings
+}
+
+/// Git's idea of a true value.
+pub(super) fn is_true(value: &OsStr) -> bool {
+    let value = value.to_string_lossy().to_ascii_lowercase();
+    matches!(&value[..], "true" | "yes" | "on") || value.parse::<i64>().is_ok_and(|number| number != 0)
+}
+
+#[cfg(unix)]
+fn device(dir: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    dir.metadata().ok().map(|meta| meta.dev())
+}
+
+#[cfg(not(unix))]
+fn device(_: &Path) -> Option<u64> {
+    None
+}
+
+/// Bytes as a path.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere not every path can be spelled")]
+pub(super) fn path_of(bytes: &[u8]) -> Option<&Path> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(Path::new(OsStr::from_bytes(bytes)))
+}
+
+/// Bytes as a path.
+#[cfg(not(unix))]
+pub(super) fn path_of(bytes: &[u8]) -> Option<&Path> {
+    str::from_utf8(bytes).ok().map(Path::new)
+}

@@ -1,0 +1,173 @@
+//! A walk over loose refs merged on packed ones: of one name the loose one wins.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::walk::Step;
+use super::{LooseRefs, PackedFile, Query};
+use crate::model::{Broken, Error, Result, Selection, Span};
+use crate::packed::{Cursor, Record};
+
+/// Where the walk stands.
+#[derive(Debug)]
+pub(super) struct FilesWalk {
+    loose: Arc<LooseRefs>,
+    /// The next loose ref that is wanted, or their number.
+    next_loose: usize,
+    packed: Option<PackedWalk>,
+}
+
+impl FilesWalk {
+    pub(super) fn new(loose: Arc<LooseRefs>, packed: Option<Arc<PackedFile>>, query: &Query) -> Result<Self> {
+        let packed = packed.map(|file| PackedWalk::new(file, query)).transpose()?;
+        let mut walk = Self { loose, next_loose: 0, packed };
+        walk.next_loose = walk.wanted_loose(walk.loose.seek(&query.prefix), query);
+        Ok(walk)
+    }
+
+    pub(super) fn loose(&self) -> &Arc<LooseRefs> {
+        &self.loose
+    }
+
+    pub(super) fn packed(&self) -> Option<&Arc<PackedFile>> {
+        self.packed.as_ref().map(|packed| &packed.file)
+    }
+
+    /// The first loose ref from the `i`th on that is wanted, or their number.
+    fn wanted_loose(&self, i: usize, query: &Query) -> usize {
+        (i..self.loose.len()).find(|&i| query.matches(self.loose.name(i))).unwrap_or(self.loose.len())
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, query: &Query) -> Result<Option<Step>> {
+        let Some(packed) = &mut self.packed else { return Ok(self.next_of_loose(query)) };
+        let Some(record) = packed.peek()? else { return Ok(self.next_of_loose(query)) };
+        if self.next_loose < self.loose.len() {
+            match self.loose.name(self.next_loose).cmp(packed.name(&record)) {
+                Ordering::Less => return Ok(self.next_of_loose(query)),
+                Ordering::Equal => {
+                    packed.pass(&record);
+                    return Ok(self.next_of_loose(query));
+                }
+                Ordering::Greater => {}
+            }
+        }
+        let is_duplicate = packed.pass(&record);
+        Ok(Some(Step::Packed(record, is_duplicate)))
+    }
+
+    #[inline(never)]
+    fn next_of_loose(&mut self, query: &Query) -> Option<Step> {
+        let i = self.next_loose;
+        if i >= self.loose.len() {
+            return None;
+        }
+        self.next_loose = self.wanted_loose(i.saturating_add(1), query);
+        Some(Step::Loose(i))
+    }
+
+    /// The packed bytes that lie in front of the next loose ref.
+    pub(super) fn run(&mut self) -> Option<(&Arc<PackedFile>, Span)> {
+        let packed = self.packed.as_mut()?;
+        let record = packed.peek().ok()??;
+        let before = (self.next_loose < self.loose.len()).then(|| self.loose.name(self.next_loose));
+        let end = packed.file.snapshot().end_before(before).ok()?;
+        Some((&packed.file, record.start()..end))
+    }
+
+    /// Goes on from the record that starts at `pos`, as if it had walked there.
+    pub(super) fn land(&mut self, pos: usize) {
+        if let Some(packed) = &mut self.packed {
+            packed.land(pos);
+        }
+    }
+}
+
+/// A walk over packed refs that knows the next record.
+#[derive(Debug)]
+struct PackedWalk {
+    file: Arc<PackedFile>,
+    cursor: Cursor,
+    ahead: Ahead,
+    /// Whether it did not walk over what precedes the record ahead.
+    has_landed: bool,
+}
+
+/// The record to come.
+#[derive(Debug)]
+enum Ahead {
+    Unread,
+    Record(Record),
+    End,
+    /// It cannot be read, which is said when its turn comes.
+    Failed(Error),
+}
+
+impl PackedWalk {
+    fn new(file: Arc<PackedFile>, query: &Query) -> Result<Self> {
+        let exclude: Vec<&[u8]> = query.exclude.iter().map(Vec::as_slice).collect();
+        let prefix = query.refs_prefix().unwrap_or_default();
+        let start_after = query.start_after.as_deref();
+        if prefix == b"refs/" && start_after.is_none() {
+            file.snapshot().expect_scan(true);
+        }
+        let cursor = file.select(Selection { prefix, start_after, exclude: &exclude })?;
+        Ok(Self { file, cursor, ahead: Ahead::Unread, has_landed: false })
+    }
+
+    #[inline]
+    fn name(&self, record: &Record) -> &[u8] {
+        self.file.snapshot().bytes(record.name())
+    }
+
+    /// The record to come.
+    #[inline]
+    fn peek(&mut self) -> Result<Option<Record>> {
+        if let Ahead::Unread = self.ahead {
+            self.read();
+        }
+        match &self.ahead {
+            Ahead::Record(record) => Ok(Some(*record)),
+            Ahead::End | Ahead::Unread => Ok(None),
+            Ahead::Failed(_) => match std::mem::replace(&mut self.ahead, Ahead::Unread) {
+                Ahead::Failed(error) => Err(error),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    #[inline]
+    fn read(&mut self) {
+        self.ahead = match self.file.next(&mut self.cursor) {
+            Ok(Some(record)) => Ahead::Record(record),
+            Ok(None) => Ahead::End,
+            Err(error) => Ahead::Failed(error),
+        };
+    }
+
+    /// Goes past the record to come, and those of the same name. Returns whether there are such.
+    #[inline]
+    fn pass(&mut self, record: &Record) -> bool {
+        let mut is_duplicate = false;
+        if self.has_landed {
+            self.has_landed = false;
+            is_duplicate = self.file.snapshot().broken(record) == Some(Broken::Duplicate);
+        }
+        loop {
+            self.read();
+            let Ahead::Record(next) = &self.ahead else { return is_duplicate };
+            if next.name_len() != record.name_len() || self.name(next) != self.name(record) {
+                return is_duplicate;
+            }
+            is_duplicate = true;
+        }
+    }
+
+    fn land(&mut self, pos: usize) {
+        if let Ok(end) = self.file.snapshot().end_before(None) {
+            self.cursor = self.file.snapshot().cursor_over(pos..end);
+            self.ahead = Ahead::Unread;
+            self.has_landed = true;
+        }
+    }
+}

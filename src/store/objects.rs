@@ -1,0 +1,122 @@
+//! What only the object database knows: whether an object exists, and what a tag points at.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use gix_hash::ObjectId;
+use gix_object::{Exists, Find, FindHeader, Kind, TagRefIter};
+use gix_odb::store::init::{Options, Slots};
+
+use crate::model::{HashKind, Oid};
+
+/// Tags of tags that are followed. Git has no limit, but a database that is damaged may go round.
+const DEEPEST: usize = 1 << 10;
+
+/// The object database, opened when it is first asked.
+pub struct Objects {
+    dir: PathBuf,
+    hash: HashKind,
+    store: OnceLock<Option<Arc<gix_odb::Store>>>,
+}
+
+/// A way to ask it, for one thread.
+pub struct Asker {
+    handle: Option<gix_odb::HandleArc>,
+    buffer: Vec<u8>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("dir", &self.dir).field("hash", &self.hash).finish_non_exhaustive()
+    }
+}
+
+impl Objects {
+    /// The database in that directory.
+    #[must_use]
+    pub fn new(dir: &Path, hash: HashKind) -> Self {
+        Self { dir: dir.to_owned(), hash, store: OnceLock::new() }
+    }
+
+    /// A new way to ask it. A database that cannot be opened knows nothing.
+    #[must_use]
+    pub fn asker(&self) -> Asker {
+        let kind = match self.hash {
+            HashKind::Sha1 => gix_hash::Kind::Sha1,
+            HashKind::Sha256 => gix_hash::Kind::Sha256,
+        };
+        let open = || {
+            // Room for packs that come later: a slot is a pointer.
+            let options =
+                Options { slots: Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 256 }, ..Options::default() };
+            gix_odb::Store::at_opts(self.dir.clone(), kind, &mut std::iter::empty(), options).ok().map(Arc::new)
+        };
+        let store = self.store.get_or_init(open);
+        let handle = store.as_ref().map(|store| store.to_cache_arc());
+        Asker { handle, buffer: Vec::new() }
+    }
+}
+
+impl Asker {
+    /// Whether there is such an object.
+    #[must_use]
+    pub fn has(&self, oid: &Oid) -> bool {
+        self.handle.as_ref().is_some_and(|handle| handle.exists(&id(oid)))
+    }
+
+    /// What an object points at in the end, if it is an annotated tag and that can be told.
+    pub fn peel(&mut self, oid: &Oid) -> Option<Oid> {
+        let chain = self.chain(oid);
+        let (last, tags) = chain.split_last()?;
+        if tags.is_empty() || self.is_tag(last) { None } else { Some(*last) }
+    }
+
+    /// What an object points at, tag after tag: itself, unless it is no tag or cannot be read, is not in it.
+    pub fn chain(&mut self, oid: &Oid) -> Vec<Oid> {
+        let mut chain = vec![*oid];
+        let mut at = *oid;
+        while chain.len() < DEEPEST && self.is_tag(&at) {
+            let Some(next) = self.target(&at) else { break };
+            chain.push(next);
+            at = next;
+        }
+        chain
+    }
+
+    fn is_tag(&self, oid: &Oid) -> bool {
+        let header = self.handle.as_ref().and_then(|handle| handle.try_header(&id(oid)).ok()?);
+        header.is_some_and(|header| header.kind == Kind::Tag)
+    }
+
+    fn target(&mut self, tag: &Oid) -> Option<Oid> {
+        let data = self.handle.as_ref()?.try_find(&id(tag), &mut self.buffer).ok()??;
+        let target = TagRefIter::from_bytes(data.data, data.object_hash).target_id().ok()?;
+        Oid::from_raw(target.as_bytes())
+    }
+
+    /// The shortest unambiguous start of an id, of that many digits at least, or as many as git takes by itself.
+    #[must_use]
+    pub fn abbreviate(&self, oid: &Oid, digits: Option<usize>) -> String {
+        let hex = oid.to_hex();
+        let Some(handle) = &self.handle else { return hex };
+        let digits = digits.unwrap_or_else(|| usual_digits(handle.packed_object_count().unwrap_or_default()));
+        if digits >= hex.len() {
+            return hex;
+        }
+        let candidate = gix_odb::store::prefix::disambiguate::Candidate::new(id(oid), digits).ok();
+        let prefix = candidate.and_then(|candidate| handle.disambiguate_prefix(candidate).ok()?);
+        let digits = prefix.map_or(digits, |prefix| prefix.hex_len());
+        hex.get(..digits).unwrap_or(&hex).to_owned()
+    }
+}
+
+/// Git's guess at how many digits tell so many objects apart.
+fn usual_digits(objects: u64) -> usize {
+    let bits = u64::BITS - objects.leading_zeros();
+    usize::try_from(bits.div_ceil(2)).unwrap_or_default().max(7)
+}
+
+fn id(oid: &Oid) -> ObjectId {
+    ObjectId::from_bytes_or_panic(oid.as_raw())
+}

@@ -1,0 +1,196 @@
+//! A repository's refs, live: each look sees what other programs have changed.
+//!
+//! Loose refs are read before packed-refs is looked at. Git writes packed-refs before it removes the loose refs that it
+//! has packed, so a ref that is in no file any more is in packed-refs by then.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::config::Format;
+use super::current::{CurrentPacked, CurrentStack, tables_in};
+use super::discover::path_of;
+use super::location::Location;
+use super::log_files::LogFiles;
+use super::loose_walk::{loose_refs, root_refs};
+use super::view::{Kept, Repository, View, find_packed};
+use super::{Entry, LooseRefs, Objects, Query, Tables};
+use crate::model::{Broken, Interrupt, Place, Result, Scope, is_pseudoref, is_safe, is_well_formed};
+
+/// A repository's refs.
+#[derive(Debug)]
+pub struct Store {
+    repository: Arc<Repository>,
+    refs: Refs,
+}
+
+#[derive(Debug)]
+pub(super) enum Refs {
+    Files(CurrentPacked),
+    Tables {
+        /// A linked worktree's.
+        own: Option<CurrentStack>,
+        shared: CurrentStack,
+    },
+}
+
+impl Store {
+    /// The refs of the repository that `path` lies in: see [`Location::find`].
+    ///
+    /// # Errors
+    /// As [`Location::find`].
+    pub fn open(path: Option<&Path>, worktree: Option<&OsStr>) -> Result<Self> {
+        let location = Location::find(path, worktree)?;
+        let hash = location.hash();
+        let refs = match location.format() {
+            Format::Files => Refs::Files(CurrentPacked::new(location.shared().join("packed-refs"), hash)),
+            Format::Reftable => Refs::Tables {
+                own: location.is_linked().then(|| CurrentStack::new(location.own().join("reftable"), hash)),
+                shared: CurrentStack::new(location.stack_dir(), hash),
+            },
+        };
+        let objects = Objects::new(location.object_dir(), hash);
+        Ok(Self { repository: Arc::new(Repository { location, objects }), refs })
+    }
+
+    pub(super) fn refs(&self) -> &Refs {
+        &self.refs
+    }
+
+    /// The tables that a ref is in; `None` where they are not in tables, or that worktree does not exist.
+    pub(super) fn tables_of(&self, place: &Place<'_>, interrupt: Interrupt<'_>) -> Result<Option<Arc<Tables>>> {
+        let Refs::Tables { own, shared } = &self.refs else { return Ok(None) };
+        let location = &self.repository.location;
+        match place.scope {
+            Scope::Current => own.as_ref().unwrap_or(shared).get(interrupt).map(Some),
+            Scope::Main | Scope::Shared => shared.get(interrupt).map(Some),
+            Scope::Other(id) => match location.other(id) {
+                Some(dir) => tables_in(&dir.join("reftable"), location.hash(), interrupt),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn repository(&self) -> &Arc<Repository> {
+        &self.repository
+    }
+
+    /// The refs that a query may select, as they stand now.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::model::Error::Io), [`Error::Corrupt`](crate::model::Error::Corrupt), an interrupt.
+    pub fn view(&self, query: &Query, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
+        let location = &self.repository.location;
+        let kept = match &self.refs {
+            Refs::Files(packed) => {
+                let roots = if query.root_refs { root_refs(location)? } else { LooseRefs::new() };
+                let loose = match query.refs_prefix() {
+                    Some(prefix) => loose_refs(location, prefix, interrupt)?,
+                    None => LooseRefs::new(),
+                };
+                let packed = if query.refs_prefix().is_some() { packed.get(interrupt)? } else { None };
+                Kept::Files { roots: Arc::new(roots), loose: Arc::new(loose), packed, logs: None }
+            }
+            Refs::Tables { own, shared } => Kept::Tables {
+                own: own.as_ref().map(|own| own.get(interrupt)).transpose()?,
+                shared: shared.get(interrupt)?,
+            },
+        };
+        Ok(Arc::new(View::new(self.repository.clone(), kept)))
+    }
+
+    /// All refs and logs, as they stand now.
+    ///
+    /// # Errors
+    /// As [`Self::view`].
+    pub fn snapshot(&self, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
+        let view = self.view(&Query::all(true), interrupt)?;
+        let Kept::Files { roots, loose, packed, .. } = view.kept() else { return Ok(view) };
+        let logs = Some(LogFiles::pinned(&self.repository.location)?);
+        let kept = Kept::Files { roots: roots.clone(), loose: loose.clone(), packed: packed.clone(), logs };
+        Ok(Arc::new(View::new(self.repository.clone(), kept)))
+    }
+
+    /// The ref of exactly that name. (A badly named one too, where no path has to be built from it.)
+    ///
+    /// # Errors
+    /// As [`Self::view`].
+    pub fn find(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Entry>> {
+        let location = &self.repository.location;
+        if is_pseudoref(name) {
+            let Some(path) = path_of(name).map(|name| location.git_dir().join(name)) else { return Ok(None) };
+            let found = LooseRefs::read_pseudoref(&path, name, location.hash());
+            let found = found.map_err(|source| Location::failed(&path, source))?;
+            return Ok(found.map(|refs| Entry::Loose(Arc::new(refs), 0)));
+        }
+        match &self.refs {
+            Refs::Files(packed) => {
+                if let Some(path) = location.path_of_ref(name) {
+                    let mut refs = LooseRefs::new();
+                    let found = refs.read(&path, name, location.hash(), &mut Vec::new());
+                    let found = found.map_err(|source| Location::failed(&path, source))?;
+                    // A file outside refs/ that holds no ref is some other file of git's.
+                    let is_other =
+                        || !name.contains(&b'/') && is_lower(name) && refs.broken(0) == Some(Broken::BadContent);
+                    if found && !is_other() {
+                        return Ok(Some(Entry::Loose(Arc::new(refs), 0)));
+                    }
+                }
+                match Place::of(name).scope {
+                    Scope::Current | Scope::Shared => find_packed(packed.get(interrupt)?.as_ref(), name),
+                    Scope::Main | Scope::Other(_) => Ok(None),
+                }
+            }
+            Refs::Tables { .. } => {
+                let place = Place::of(name);
+                let Some(tables) = self.tables_of(&place, interrupt)? else { return Ok(None) };
+                let Some(found) = tables.find(place.name)? else { return Ok(None) };
+                let entry = Entry::Table(tables, found);
+                // What is found under another name than it was asked for goes by the latter.
+                Ok(Some(if place.name == name {
+                    entry
+                } else {
+                    Entry::Loose(Arc::new(LooseRefs::of(name, entry.item().value())), 0)
+                }))
+            }
+        }
+    }
+}
+
+fn is_lower(name: &[u8]) -> bool {
+    name.iter().any(u8::is_ascii_lowercase)
+}
+
+impl Location {
+    /// Where the file of a loose ref is; `None` for a name that no path is built from.
+    pub(super) fn path_of_ref(&self, name: &[u8]) -> Option<PathBuf> {
+        let (base, name) = self.base_of(name)?;
+        Some(base.join(path_of(name)?))
+    }
+
+    /// Where the file of a ref's log is.
+    pub(super) fn path_of_log(&self, name: &[u8]) -> Option<PathBuf> {
+        let (base, name) = self.base_of(name)?;
+        Some(base.join("logs").join(path_of(name)?))
+    }
+
+    /// The directory that the files of a ref are below, and its name there. What git passes over in a listing has none,
+    /// nor what could lead out of the directory.
+    fn base_of<'a>(&self, name: &'a [u8]) -> Option<(PathBuf, &'a [u8])> {
+        let place = Place::of(name);
+        let is_hidden = |part: &[u8]| part.starts_with(b".") || part.ends_with(b".lock");
+        let is_ref = place.name.starts_with(b"refs/") && is_safe(place.name);
+        let is_single = !place.name.contains(&b'/') && is_well_formed(place.name);
+        if !(is_ref || is_single) || place.name.split(|&byte| byte == b'/').any(is_hidden) {
+            return None;
+        }
+        let base = match place.scope {
+            Scope::Current => self.own().to_owned(),
+            Scope::Main | Scope::Shared => self.shared().to_owned(),
+            Scope::Other(id) => self.other(id)?,
+        };
+        Some((base, place.name))
+    }
+}

@@ -1,0 +1,242 @@
+//! The lines that `git show-ref` prints.
+//!
+//! ```text
+//! line = [hex SP] refname LF [ [hex SP] refname "^{}" LF ]          with hash_only: hex alone
+//! ```
+//!
+//! A symbolic ref is shown by what it resolves to, a dangling one not at all. Git ends at the first ref that is broken or
+//! whose object does not exist, and so does this: a list cut short must not be taken for a whole one.
+
+use super::entry::Peeled;
+use super::log_item::write_hex;
+use super::lookup::Lookup;
+use super::objects::Asker;
+use super::walk::{Step, Walk};
+use super::{Item, Query};
+use crate::model::{Broken, Error, Fault, Interrupt, Oid, RefValue, Result, Value, is_safe};
+
+/// Text is handed on in pieces of about this size.
+const PIECE: usize = 256 << 10;
+/// Refs that are looked at for one piece, whatever comes of them.
+const VISITED: usize = 1 << 14;
+
+/// What is shown, and how.
+#[derive(Debug, Default)]
+pub struct ShowRef {
+    /// Only refs whose names end in one of these, at a slash; all if it is empty.
+    pub patterns: Vec<Vec<u8>>,
+    /// Peeled values too.
+    pub dereference: bool,
+    /// Object ids alone.
+    pub hash_only: bool,
+    /// How many digits of an object id at least; as many as git takes by itself; or all.
+    pub abbrev: Option<Option<usize>>,
+    /// No lines at all.
+    pub quiet: bool,
+}
+
+/// How far it came.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// There may be more.
+    More,
+    /// All.
+    All,
+    /// Git dies of the next ref, saying this.
+    Dies(String),
+}
+
+/// Refs being shown.
+pub struct Showing {
+    options: ShowRef,
+    lookup: Lookup,
+    objects: Asker,
+    known: Known,
+    /// How many refs were shown.
+    pub found: u64,
+}
+
+impl Showing {
+    /// Refs of a repository, to be shown so.
+    #[must_use]
+    pub fn new(options: ShowRef, lookup: Lookup) -> Option<Self> {
+        let objects = lookup.repository()?.objects.asker();
+        Some(Self { options, lookup, objects, known: Known::new(), found: 0 })
+    }
+
+    /// The refs below a prefix.
+    ///
+    /// # Errors
+    /// As [`Store::view`](super::Store::view).
+    pub fn walk(&mut self, prefix: &[u8], interrupt: Interrupt<'_>) -> Result<Walk> {
+        let query = Query::of_prefix(prefix);
+        self.lookup.view(&query, interrupt)?.walk(query)
+    }
+
+    /// Appends the next refs of a walk to `text`, a piece at the most.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], an interrupt.
+    pub fn next(&mut self, walk: &mut Walk, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Shown> {
+        for _ in 0..VISITED {
+            if text.len() >= PIECE {
+                break;
+            }
+            let Some(step) = walk.next(interrupt)? else { return Ok(Shown::All) };
+            if let Step::Loose(i) = step
+                && let Item::Loose(refs, _) = walk.item(&step)
+                && refs.is_unlisted(i)
+            {
+                continue;
+            }
+            let item = walk.item(&step);
+            if !self.is_wanted(item.name()) {
+                continue;
+            }
+            if let Some(message) = self.show_item(item, text, interrupt)? {
+                return Ok(Shown::Dies(message));
+            }
+        }
+        Ok(Shown::More)
+    }
+
+    /// Appends `HEAD`, if it leads to an object id.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub fn head(&mut self, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Shown> {
+        match self.lookup.resolve(b"HEAD", interrupt) {
+            Ok(entry) => Ok(self.show(b"HEAD", entry.item(), text).map_or(Shown::More, Shown::Dies)),
+            Err(Error::NoRef(_) | Error::Corrupt { .. }) => Ok(Shown::More),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Appends a ref of exactly that name; git dies if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub fn verify(&mut self, name: &[u8], text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Shown> {
+        let invalid = || Ok(Shown::Dies(format!("'{}' - not a valid ref", String::from_utf8_lossy(name))));
+        if !name.starts_with(b"refs/") && !is_safe(name) {
+            return invalid();
+        }
+        match self.lookup.resolve(name, interrupt) {
+            Ok(entry) => Ok(self.show(name, entry.item(), text).map_or(Shown::More, Shown::Dies)),
+            Err(Error::NoRef(_) | Error::Corrupt { .. }) => invalid(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_wanted(&self, name: &[u8]) -> bool {
+        let ends_in = |pattern: &Vec<u8>| match name.strip_suffix(&pattern[..]) {
+            Some(front) => front.is_empty() || front.ends_with(b"/"),
+            None => false,
+        };
+        self.options.patterns.is_empty() || self.options.patterns.iter().any(ends_in)
+    }
+
+    /// Appends a ref of a walk. Returns what git dies of.
+    fn show_item(&mut self, item: Item<'_>, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Option<String>> {
+        match item.broken() {
+            None | Some(Broken::Duplicate) => {}
+            Some(Broken::Name(Fault::UnsafeName)) => {
+                return Ok(Some(format!("refname is dangerous: {}", String::from_utf8_lossy(item.name()))));
+            }
+            Some(_) => return Ok(Some(bad(item.name(), &"0".repeat(self.hex_len())))),
+        }
+        let Value::Symref(target) = item.value() else { return Ok(self.show(item.name(), item, text)) };
+        match self.lookup.resolve(target, interrupt) {
+            Ok(entry) => Ok(self.show(item.name(), entry.item(), text)),
+            Err(Error::NoRef(_) | Error::Corrupt { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn hex_len(&self) -> usize {
+        self.lookup.repository().map_or(40, |repository| repository.location.hash().hex_len())
+    }
+
+    /// Appends the lines of a ref that leads to what `item` holds. Returns what git dies of.
+    #[inline]
+    fn show(&mut self, name: &[u8], item: Item<'_>, text: &mut Vec<u8>) -> Option<String> {
+        let value = item.value();
+        if !self.known.has(value, &self.objects) {
+            let mut hex = Vec::new();
+            write_hex(&mut hex, value);
+            return Some(bad(name, &String::from_utf8_lossy(&hex)));
+        }
+        self.found = self.found.saturating_add(1);
+        if self.options.quiet {
+            return None;
+        }
+        self.line(value, name, b"", self.options.hash_only, text);
+        if self.options.dereference {
+            match item.peeled() {
+                Peeled::To(peeled) => self.line(peeled, name, b"^{}", false, text),
+                Peeled::Nowhere => {}
+                Peeled::Unknown => {
+                    let peeled = oid_of(value).and_then(|oid| self.objects.peel(&oid));
+                    if let Some(peeled) = peeled {
+                        self.line(Value::Raw(peeled.as_raw()), name, b"^{}", false, text);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn line(&self, value: Value<'_>, name: &[u8], suffix: &[u8], hash_only: bool, text: &mut Vec<u8>) {
+        match (self.options.abbrev, oid_of(value)) {
+            (Some(digits), Some(oid)) => text.extend_from_slice(self.objects.abbreviate(&oid, digits).as_bytes()),
+            _ => write_hex(text, value),
+        }
+        if !hash_only {
+            text.push(b' ');
+            text.extend_from_slice(name);
+            text.extend_from_slice(suffix);
+        }
+        text.push(b'\n');
+    }
+}
+
+fn oid_of(value: Value<'_>) -> Option<Oid> {
+    match value.to_owned() {
+        Some(RefValue::Oid(oid)) => Some(oid),
+        _ => None,
+    }
+}
+
+fn bad(name: &[u8], hex: &str) -> String {
+    format!("git show-ref: bad ref {} ({hex})", String::from_utf8_lossy(name))
+}
+
+/// Objects that were seen lately: many refs lead to the same.
+struct Known(Vec<[u8; 64]>);
+
+impl Known {
+    const SLOTS: usize = 1 << 15;
+
+    fn new() -> Self {
+        Self(vec![[0; 64]; Self::SLOTS])
+    }
+
+    #[inline]
+    fn has(&mut self, value: Value<'_>, objects: &Asker) -> bool {
+        let (Value::Hex(bytes) | Value::Raw(bytes)) = value else { return false };
+        // Ids are as good as random: any of their bytes tell slots apart.
+        let head = bytes.first_chunk().map_or(0, |head| u64::from_be_bytes(*head));
+        let number = head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::SLOTS.trailing_zeros());
+        let Some(slot) = usize::try_from(number).ok().and_then(|number| self.0.get_mut(number)) else { return false };
+        if slot.get(..bytes.len()) == Some(bytes) {
+            return true;
+        }
+        let is_there = oid_of(value).is_some_and(|oid| objects.has(&oid));
+        if is_there {
+            *slot = [0; 64];
+            slot.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = *byte);
+        }
+        is_there
+    }
+}
