@@ -90,6 +90,23 @@ impl Oid {
     }
 }
 
+/// Whether the hex digits, of either case, spell these bytes.
+#[must_use]
+pub fn hex_spells(digits: &[u8], bytes: &[u8]) -> bool {
+    let mut spelled = [0; 32];
+    let spelled = spelled.get_mut(..bytes.len()).unwrap_or_default();
+    faster_hex::hex_decode(digits, spelled).is_ok() && spelled == bytes
+}
+
+/// Bytes as lower-case hex digits, in the room for them; `None` if it is too small.
+#[inline]
+#[must_use]
+pub fn spell<'a>(bytes: &[u8], room: &'a mut [u8]) -> Option<&'a [u8]> {
+    let digits = room.get_mut(..bytes.len().checked_mul(2)?)?;
+    faster_hex::hex_encode(bytes, digits).ok()?;
+    Some(digits)
+}
+
 /// Whether every byte is a hex digit, of either case.
 ///
 /// It runs over every object id of a scan: without a branch and of known width, so that the compiler makes whole-vector
@@ -131,6 +148,23 @@ mod tests {
         for bad in [&b""[..], &[0; 19], &[0; 33], &[b'0'; 40]] {
             assert_eq!(Oid::from_raw(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn bytes_are_spelled_in_lower_case_and_recognised_in_either() {
+        let bytes: Vec<u8> = (0..32).map(|i| i * 8 + 7).collect();
+        let mut room = [0; 64];
+        for len in [0, 1, 20, 32] {
+            let digits = spell(&bytes[..len], &mut room).unwrap().to_vec();
+            assert_eq!(digits, hex::encode(&bytes[..len]).as_bytes());
+            assert!(hex_spells(&digits, &bytes[..len]));
+            assert!(hex_spells(&digits.to_ascii_uppercase(), &bytes[..len]));
+        }
+        let digits = hex::encode(&bytes);
+        for (digits, bytes) in [(&digits[..40], &bytes[..]), (&digits[2..42], &bytes[..20]), ("zz", &bytes[..1]), ("", &bytes[..1])] {
+            assert!(!hex_spells(digits.as_bytes(), bytes), "{digits}");
+        }
+        assert_eq!(spell(&bytes, &mut [0; 63]), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a ref holds.
 
-use super::Oid;
+use super::{Oid, hex_spells};
 
 /// What a ref holds, as its format spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Value<'_> {
         match (self, other) {
             (Self::Hex(a), Self::Hex(b)) => a.eq_ignore_ascii_case(b),
             (Self::Raw(a), Self::Raw(b)) | (Self::Symref(a), Self::Symref(b)) => a == b,
-            (Self::Hex(_), Self::Raw(_)) | (Self::Raw(_), Self::Hex(_)) => self.to_owned() == other.to_owned(),
+            (Self::Hex(digits), Self::Raw(bytes)) | (Self::Raw(bytes), Self::Hex(digits)) => hex_spells(digits, bytes),
             (Self::Nothing, Self::Nothing) => true,
             _ => false,
         }

@@ -161,10 +161,8 @@ fn view_of(refs: &Bound<'_, PyAny>, reflogs: bool) -> PyResult<Arc<View>> {
     let py = refs.py();
     if let Ok(store) = refs.cast::<StoreReader>() {
         let lookup = store.get().lookup();
-        return bulk(py, |interrupt| match reflogs {
-            true => lookup.snapshot(interrupt),
-            false => lookup.view(&Query::all(true), interrupt),
-        });
+        let query = Query::all(true);
+        return bulk(py, |interrupt| if reflogs { lookup.snapshot(interrupt) } else { lookup.view(&query, interrupt) });
     }
     let Ok(reader) = refs.cast::<RefReader>() else {
         let kind = refs.get_type();

@@ -24,6 +24,12 @@ impl<V> Default for Recent<V> {
 }
 
 impl<V: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Movable + Sync> Recent<V> {
+    /// Whether [`Self::reuse`] would find one, if asked next.
+    #[inline]
+    pub(super) fn is_free(&self, py: Python<'_>, source: &Py<Source>) -> bool {
+        self.0[1].as_ref().is_some_and(|view| is_unshared(py, view) && view.get().is_of(source))
+    }
+
     /// The one before last, made a view of another ref, if nobody else holds it and it is of the same source.
     #[inline]
     pub(super) fn reuse<'py>(&mut self, py: Python<'py>, source: &Py<Source>, parts: Parts) -> Option<Bound<'py, V>> {

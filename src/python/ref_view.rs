@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyIterator, PyMemoryView, PyString, PyTuple};
 
 use super::recent::Movable;
 use super::source::{Held, Refusal, Source, fill, view};
-use crate::model::{Broken, Span, Value as RefValue};
+use crate::model::{Broken, Span, Value as RefValue, spell};
 use crate::packed::{Record, Snapshot};
 use crate::reftable::{RefBatch, RefRecord, Value};
 use crate::store::{Item, LooseRefs};
@@ -342,7 +342,7 @@ pub(super) fn refname<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, 
             copy.copy_from_slice(name);
             decode(py, copy)
         }
-        None => decode(py, &name.to_vec()),
+        None => decode(py, &Vec::from(name)),
     }
 }
 
@@ -358,18 +358,17 @@ fn decode<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {
 /// An object id as lower-case hex; `None` for what is none.
 #[inline]
 pub(super) fn hex_text<'py>(py: Python<'py>, value: RefValue<'_>) -> PyResult<Option<Bound<'py, PyString>>> {
-    let mut digits = [0; 64];
-    let digits = match value {
-        RefValue::Hex(hex) => digits.get_mut(..hex.len()).map(|copy| {
-            copy.copy_from_slice(hex);
-            copy.make_ascii_lowercase();
-            copy
-        }),
+    match value {
+        // Of known width the compiler makes whole-vector operations of it.
+        RefValue::Hex(hex) => match (<&[u8; 40]>::try_from(hex), <&[u8; 64]>::try_from(hex)) {
+            (Ok(hex), _) => decode(py, &hex.map(|digit| digit.to_ascii_lowercase())).map(Some),
+            (_, Ok(hex)) => decode(py, &hex.map(|digit| digit.to_ascii_lowercase())).map(Some),
+            _ => Ok(None),
+        },
         RefValue::Raw(raw) => {
-            let copy = digits.get_mut(..raw.len().wrapping_mul(2));
-            copy.and_then(|copy| hex::encode_to_slice(raw, copy).ok().map(|()| copy))
+            let mut room = [0; 64];
+            spell(raw, &mut room).map(|digits| decode(py, digits)).transpose()
         }
-        RefValue::Symref(_) | RefValue::Nothing => None,
-    };
-    digits.map(|digits| decode(py, digits)).transpose()
+        RefValue::Symref(_) | RefValue::Nothing => Ok(None),
+    }
 }

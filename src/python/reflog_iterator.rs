@@ -37,7 +37,7 @@ impl ReflogIterator {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<LogEntry>> {
         let entry = {
             let mut log = self.log.lock();
-            log.next().map(|item| item.map(|item| LogEntry::of(&self.refname, &item)))
+            log.next_entry().map(|item| item.map(|item| LogEntry::of(&self.refname, &item)))
         };
         entry.map_err(|error| to_py(py, error))
     }

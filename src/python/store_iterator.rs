@@ -92,6 +92,9 @@ impl StoreIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Ref>>> {
+        if let Some(view) = self.state.lock().next_packed(py) {
+            return Ok(Some(view));
+        }
         let Some(taken) = next(py, &self.state, |state, step| state.take(py, step))? else { return Ok(None) };
         let (source, parts, slot) = match taken {
             None => return Ok(None),
@@ -115,6 +118,14 @@ impl StoreIterator {
 }
 
 impl State {
+    /// The next ref, if it is packed and the view that went out last but one can show it.
+    #[inline(always)]
+    fn next_packed<'py>(&mut self, py: Python<'py>) -> Option<Bound<'py, Ref>> {
+        let source = self.packed.as_ref().filter(|source| self.recent.is_free(py, source))?;
+        let (record, _) = self.walk.next_packed()?;
+        self.recent.reuse(py, source, record.into())
+    }
+
     /// What the ref of a step is made from.
     #[inline]
     fn take<'py>(&mut self, py: Python<'py>, step: Step) -> Option<Taken<'py>> {

@@ -68,7 +68,7 @@ impl RepositoryFormat {
                 continue;
             }
             for key in section.value_names() {
-                let name = key.to_string().to_ascii_lowercase();
+                let name = key.to_ascii_lowercase();
                 let value = section.value(&name).unwrap_or_default().to_string();
                 match &name[..] {
                     "noop" | "preciousobjects" | "partialclone" => continue,
@@ -202,9 +202,8 @@ fn read(path: &Path, source: Source, options: init::Options<'_>) -> Result<Optio
             let file = File::from_bytes_owned(&mut text, meta, options).map_err(|error| corrupt(path, &error))?;
             return Ok(Some(file));
         }
-        There::Nothing => return Ok(None),
         // /dev/null is how git is told of an empty file.
-        There::Other => return Ok(None),
+        There::Nothing | There::Other => return Ok(None),
         There::Directory => fs::is_a_directory(),
         There::Loop | There::Link(_) => fs::is_a_loop(),
     };

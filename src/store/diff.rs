@@ -57,12 +57,11 @@ impl Diff {
     pub fn new(before: Arc<View>, after: Arc<View>, interrupt: Interrupt<'_>) -> Result<Self> {
         let root_refs = before.repository().is_some() && after.repository().is_some();
         let query = Query::all(root_refs);
-        let pass = match names_that_may_differ(&before, &after, root_refs, interrupt)? {
-            Some(names) => Pass::Names(names.into_iter().collect()),
-            None => {
-                let half = |view: &Arc<View>| Ok(Half { walk: view.walk(query.clone())?, at: None, is_read: false });
-                Pass::Merge(Box::new([half(&before)?, half(&after)?]))
-            }
+        let pass = if let Some(names) = names_that_may_differ(&before, &after, root_refs, interrupt)? {
+            Pass::Names(names.into_iter().collect())
+        } else {
+            let half = |view: &Arc<View>| Ok(Half { walk: view.walk(query.clone())?, at: None, is_read: false });
+            Pass::Merge(Box::new([half(&before)?, half(&after)?]))
         };
         Ok(Self { sides: [before, after], pass })
     }
@@ -270,7 +269,7 @@ impl LogDiff {
             let mut logs = [before.log(&name, false, interrupt)?.dated(), after.log(&name, false, interrupt)?.dated()];
             loop {
                 let [a, b] = &mut logs;
-                let (before, after) = (a.next()?, b.next()?);
+                let (before, after) = (a.next_entry()?, b.next_entry()?);
                 let is_same = match (&before, &after) {
                     (Some(before), Some(after)) => before.is(after),
                     (None, None) => break,

@@ -53,7 +53,7 @@ impl Lookup {
             let frozen = Self::Frozen(view);
             for name in frozen.log_names(interrupt)? {
                 let mut log = frozen.log(&name, false, interrupt)?.dated();
-                while let Some(entry) = log.next()? {
+                while let Some(entry) = log.next_entry()? {
                     entry.write(&mut text, &name);
                     flush(&mut hasher, &mut text, PIECE);
                 }

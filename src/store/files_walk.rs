@@ -56,6 +56,17 @@ impl FilesWalk {
         Ok(Some(Step::Packed(record, is_duplicate)))
     }
 
+    /// The next packed record, where nothing else comes into question; `None` does not mean the end.
+    #[inline(always)]
+    pub(super) fn next_plain(&mut self) -> Option<(Record, bool)> {
+        let packed = self.packed.as_mut()?;
+        let record = packed.ahead.filter(|_| packed.passed.is_none())?;
+        if self.next_loose < self.loose.len() && self.loose.name(self.next_loose) <= packed.name(&record) {
+            return None;
+        }
+        Some((record, packed.pass(&record)))
+    }
+
     #[inline(never)]
     fn next_of_loose(&mut self, query: &Query) -> Option<Step> {
         let i = self.next_loose;
@@ -88,19 +99,15 @@ impl FilesWalk {
 struct PackedWalk {
     file: Arc<PackedFile>,
     cursor: Cursor,
-    ahead: Ahead,
-    /// Whether it did not walk over what precedes the record ahead.
+    /// The record to come, once it was read.
+    ahead: Option<Record>,
+    is_read: bool,
+    /// Why it cannot be read, which is said when its turn comes.
+    failed: Option<Error>,
+    /// What was handed out last, if the record to come may have its name.
+    passed: Option<Record>,
+    /// Whether it did not walk over what precedes the record to come.
     has_landed: bool,
-}
-
-/// The record to come.
-#[derive(Debug)]
-enum Ahead {
-    Unread,
-    Record(Record),
-    End,
-    /// It cannot be read, which is said when its turn comes.
-    Failed(Error),
 }
 
 impl PackedWalk {
@@ -112,7 +119,7 @@ impl PackedWalk {
             file.snapshot().expect_scan(true);
         }
         let cursor = file.select(Selection { prefix, start_after, exclude: &exclude })?;
-        Ok(Self { file, cursor, ahead: Ahead::Unread, has_landed: false })
+        Ok(Self { file, cursor, ahead: None, is_read: false, failed: None, passed: None, has_landed: false })
     }
 
     #[inline]
@@ -120,54 +127,62 @@ impl PackedWalk {
         self.file.snapshot().bytes(record.name())
     }
 
+    #[inline]
+    fn have_one_name(&self, a: &Record, b: &Record) -> bool {
+        a.name_len() == b.name_len() && self.name(a) == self.name(b)
+    }
+
     /// The record to come.
     #[inline]
     fn peek(&mut self) -> Result<Option<Record>> {
-        if let Ahead::Unread = self.ahead {
+        if !self.is_read {
             self.read();
         }
-        match &self.ahead {
-            Ahead::Record(record) => Ok(Some(*record)),
-            Ahead::End | Ahead::Unread => Ok(None),
-            Ahead::Failed(_) => match std::mem::replace(&mut self.ahead, Ahead::Unread) {
-                Ahead::Failed(error) => Err(error),
-                _ => Ok(None),
-            },
+        while let (Some(passed), Some(ahead)) = (self.passed, self.ahead) {
+            if self.have_one_name(&passed, &ahead) {
+                self.read();
+            } else {
+                self.passed = None;
+            }
+        }
+        if self.failed.is_some() {
+            self.is_read = false;
+        }
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(self.ahead),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self) {
-        self.ahead = match self.file.next(&mut self.cursor) {
-            Ok(Some(record)) => Ahead::Record(record),
-            Ok(None) => Ahead::End,
-            Err(error) => Ahead::Failed(error),
+        self.is_read = true;
+        self.ahead = match self.file.snapshot().next(&mut self.cursor) {
+            Ok(next) => next,
+            Err(damage) => {
+                self.failed = Some(damage.in_file(self.file.path().to_owned()));
+                None
+            }
         };
     }
 
-    /// Goes past the record to come, and those of the same name. Returns whether there are such.
-    #[inline]
+    /// Goes past the record to come. Returns whether others have its name.
+    #[inline(always)]
     fn pass(&mut self, record: &Record) -> bool {
-        let mut is_duplicate = false;
-        if self.has_landed {
-            self.has_landed = false;
-            is_duplicate = self.file.snapshot().broken(record) == Some(Broken::Duplicate);
+        let landed_on_duplicate = self.has_landed && self.file.snapshot().broken(record) == Some(Broken::Duplicate);
+        self.has_landed = false;
+        self.read();
+        let is_followed = self.ahead.is_some_and(|ahead| self.have_one_name(&ahead, record));
+        if is_followed {
+            self.passed = Some(*record);
         }
-        loop {
-            self.read();
-            let Ahead::Record(next) = &self.ahead else { return is_duplicate };
-            if next.name_len() != record.name_len() || self.name(next) != self.name(record) {
-                return is_duplicate;
-            }
-            is_duplicate = true;
-        }
+        is_followed || landed_on_duplicate
     }
 
     fn land(&mut self, pos: usize) {
         if let Ok(end) = self.file.snapshot().end_before(None) {
             self.cursor = self.file.snapshot().cursor_over(pos..end);
-            self.ahead = Ahead::Unread;
-            self.has_landed = true;
+            (self.is_read, self.ahead, self.passed, self.has_landed) = (false, None, None, true);
         }
     }
 }

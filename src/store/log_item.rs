@@ -1,7 +1,7 @@
 //! One entry of a reflog, whichever format it was read from.
 
 use crate::loose::LogLine;
-use crate::model::{Span, Value};
+use crate::model::{Span, Value, spell};
 use crate::reftable::{LogRecord, LogUpdate};
 
 /// What an entry says, borrowed from where it was read.
@@ -74,17 +74,12 @@ impl LogItem<'_> {
 /// Appends an object id as lower-case hex digits.
 pub(super) fn write_hex(text: &mut Vec<u8>, oid: Value<'_>) {
     match oid {
-        Value::Hex(digits) => {
-            let start = text.len();
-            text.extend_from_slice(digits);
-            text.iter_mut().skip(start).for_each(u8::make_ascii_lowercase);
-        }
-        Value::Raw(bytes) => {
-            let start = text.len();
-            text.resize(start.saturating_add(bytes.len().saturating_mul(2)), 0);
-            // The room is exactly as wide as it must be.
-            let _ = hex::encode_to_slice(bytes, text.get_mut(start..).unwrap_or_default());
-        }
+        // Of known width the compiler makes whole-vector operations of it.
+        Value::Hex(digits) => match digits.try_into() {
+            Ok(digits) => text.extend_from_slice(&<[u8; 40]>::map(digits, |digit| digit.to_ascii_lowercase())),
+            Err(_) => text.extend(digits.iter().map(u8::to_ascii_lowercase)),
+        },
+        Value::Raw(bytes) => text.extend_from_slice(spell(bytes, &mut [0; 64]).unwrap_or_default()),
         Value::Symref(_) | Value::Nothing => {}
     }
 }

@@ -47,7 +47,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::model::Error::Corrupt) in a table.
-    pub fn next(&mut self) -> Result<Option<LogItem<'_>>> {
+    pub fn next_entry(&mut self) -> Result<Option<LogItem<'_>>> {
         match &mut self.walk {
             Walk::None => Ok(None),
             Walk::Text { bytes, rest, is_reverse, hash } => loop {

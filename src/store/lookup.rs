@@ -1,6 +1,5 @@
 //! Looking refs up, live or in a snapshot: by name, along symbolic refs, and by what a short name may mean.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::view::{Repository, View};
@@ -136,6 +135,6 @@ impl Lookup {
             }
         });
         let reason = format!("{}: {reason}", name.escape_ascii());
-        Error::Corrupt { path: path.unwrap_or_else(PathBuf::new), offset: 0, line: None, reason }
+        Error::Corrupt { path: path.unwrap_or_default(), offset: 0, line: None, reason }
     }
 }

@@ -53,7 +53,7 @@ impl Objects {
             gix_odb::Store::at_opts(self.dir.clone(), kind, &mut std::iter::empty(), options).ok().map(Arc::new)
         };
         let store = self.store.get_or_init(open);
-        let handle = store.as_ref().map(|store| store.to_cache_arc());
+        let handle = store.as_ref().map(gix_odb::Store::to_cache_arc);
         Asker { handle, buffer: Vec::new() }
     }
 }

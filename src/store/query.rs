@@ -112,7 +112,7 @@ fn is_at_or_below(name: &[u8], at: &[u8]) -> bool {
 
 impl Pattern {
     fn new(pattern: &[u8]) -> Result<Self> {
-        if pattern.iter().filter(|&&byte| byte == b'*').count() > STARS {
+        if memchr::memchr_iter(b'*', pattern).count() > STARS {
             return Err(Error::RefName { name: pattern.to_vec(), reason: "pattern has more than 60 stars" });
         }
         Ok(Self(pattern.to_vec()))

@@ -83,6 +83,7 @@ impl Tables {
             merge: Merge::new(cursors),
             ranges,
             end: None,
+            end_head: u64::MAX,
             is_placed: false,
             shows_deletions: self.shows_deletions,
         }
@@ -317,8 +318,9 @@ pub struct RefWalk {
     merge: Merge<RefCursor>,
     /// The ranges still to come, the next one last.
     ranges: Vec<KeyRange>,
-    /// Where the current range ends.
+    /// Where the current range ends, and the first bytes of that as a number, which mostly decides.
     end: Option<Vec<u8>>,
+    end_head: u64,
     is_placed: bool,
     shows_deletions: bool,
 }
@@ -338,6 +340,7 @@ impl RefWalk {
                 let Some(range) = self.ranges.last() else { return Ok(Next::End) };
                 self.merge.seek(&range.start)?;
                 self.end = self.ranges.pop().and_then(|range| range.end);
+                self.end_head = self.end.as_deref().map_or(u64::MAX, head);
                 self.is_placed = true;
             }
             let next = self.merge.step()?;
@@ -347,7 +350,7 @@ impl RefWalk {
                 continue;
             };
             // The bound comes before the tombstones: behind it there may be a great many.
-            if self.end.as_ref().is_some_and(|end| key >= &end[..]) {
+            if head(key) >= self.end_head && self.end.as_ref().is_some_and(|end| key >= &end[..]) {
                 self.is_placed = false;
                 continue;
             }
@@ -359,6 +362,15 @@ impl RefWalk {
             }
         }
         Ok(Next::End)
+    }
+}
+
+/// The first bytes of a key as a number, filled up with zeros: of two keys the one with the lesser number sorts first.
+#[inline]
+fn head(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(head) => u64::from_be_bytes(*head),
+        None => key.iter().fold(0, |head, &byte| head << 8 | u64::from(byte)) << (64 - 8 * key.len()).min(63),
     }
 }
 

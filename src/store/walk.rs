@@ -13,7 +13,7 @@ use crate::model::{Error, Interrupt, OWN_NAMESPACES, Result, Selection, is_root_
 use crate::packed::Record;
 use crate::reftable::RefCursor;
 
-/// Refs between two questions to an interrupt.
+/// Refs between two questions to an interrupt: a power of two.
 const BREATH: u32 = 1 << 16;
 
 /// Where a walk stands.
@@ -24,6 +24,8 @@ pub struct Walk {
     roots: IntoIter<Entry>,
     below: Below,
     steps: u32,
+    /// Whether root refs are done with, and all others are wanted.
+    is_plain: bool,
 }
 
 /// What a walk came to.
@@ -76,7 +78,7 @@ impl Walk {
                 Below::Tables(sides.into_iter().flatten().collect())
             }
         };
-        Ok(Self { view, query, roots: roots.into_iter(), below, steps: 0 })
+        Ok(Self { view, query, roots: roots.into_iter(), below, steps: 0, is_plain: false })
     }
 
     /// What it walks over.
@@ -109,11 +111,33 @@ impl Walk {
     /// [`Error::Corrupt`]; asked again, it says the same again. [`Error::Interrupted`].
     #[inline]
     pub fn next(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Step>> {
+        if let Some((record, is_duplicate)) = self.next_packed() {
+            return Ok(Some(Step::Packed(record, is_duplicate)));
+        }
+        self.steps = self.steps.wrapping_add(1);
+        self.next_of_any(interrupt)
+    }
+
+    /// The next ref if it is a packed one, which most are, and nothing else comes into question; whether its name stands in
+    /// another record too. `None` does not mean the end.
+    #[inline(always)]
+    pub fn next_packed(&mut self) -> Option<(Record, bool)> {
+        let Below::Files(files) = &mut self.below else { return None };
+        if !self.is_plain || self.steps.wrapping_add(1).is_multiple_of(BREATH) {
+            return None;
+        }
+        let next = files.next_plain()?;
+        self.steps = self.steps.wrapping_add(1);
+        Some(next)
+    }
+
+    #[inline(never)]
+    fn next_of_any(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Step>> {
         if let Some(root) = self.roots.next() {
             return Ok(Some(Step::Root(root)));
         }
+        self.is_plain = self.query.is_by_seeks();
         loop {
-            self.steps = self.steps.wrapping_add(1);
             if self.steps.is_multiple_of(BREATH) && !interrupt() {
                 return Err(Error::Interrupted);
             }
@@ -125,6 +149,7 @@ impl Walk {
             if self.query.is_by_seeks() || self.query.passes(self.item(&step).name()) {
                 return Ok(Some(step));
             }
+            self.steps = self.steps.wrapping_add(1);
         }
     }
 
@@ -217,6 +242,10 @@ enum At {
 }
 
 fn next_of(sides: &mut [Side], interrupt: Interrupt<'_>) -> Result<Option<Step>> {
+    if let [side] = sides {
+        let number = side.tables.next_unless(&mut side.walk, interrupt)?;
+        return Ok(number.map(|number| Step::Table { side: 0, number }));
+    }
     for side in &mut *sides {
         if side.at == At::Behind {
             side.at = side.tables.next_unless(&mut side.walk, interrupt)?.map_or(At::End, At::On);
