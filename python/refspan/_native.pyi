@@ -65,8 +65,9 @@ def list_refs(
 ) -> tuple[int, str | None]:
     """Give `write` the lines of `git show-ref`, piece by piece. Returns how many refs were shown, and what git dies of.
 
-    `names`: these refs, as `--verify` shows them. Else `head`: `HEAD` first; then the refs below each of `prefixes` that
-    end in one of `patterns`. `abbrev`: so many digits of an object id at least, 0 for as many as git takes by itself.
+    `names`: these refs, as `--verify` shows them. Else `head`: `HEAD` first; then the refs below each of `prefixes`
+    that end in one of `patterns`. `abbrev`: so many digits of an object id at least, 0 for as many as git takes by
+    itself.
     """
 
 def show_logs(reader: RefReader, write: Callable[[bytes], object]) -> None:
@@ -453,6 +454,7 @@ class RefView:
 class Symref:
     """The value of a symbolic ref: the name of another ref. Equal to another one with the same target."""
 
+    __match_args__: ClassVar[tuple[str]] = ...
     def __new__(cls, target: _Name) -> Self: ...
     @property
     def target(self) -> str:
@@ -478,7 +480,8 @@ class Ref:
     def peeled(self) -> str | None:
         """What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
 
-        What the storage does not say (a loose ref) is looked up in the object database; None if it cannot be read there.
+        What the storage does not say (a loose ref) is looked up in the object database; None if it cannot be read
+        there.
         """
 
     @property
@@ -493,9 +496,9 @@ class Ref:
 class StoreReader:
     """What `RefStore` and `Snapshot` have in common; not to be made on its own.
 
-    Refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides. Iterating
-    yields those under `refs/` in byte order of their names; `[]`, `in` and `get` take any exact name: root refs
-    (`HEAD`, `ORIG_HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
+    Refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
+    Iterating yields those under `refs/` in byte order of their names; `[]`, `in` and `get` take any exact name: root
+    refs (`HEAD`, `ORIG_HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
     `main-worktree/HEAD` too.
     """
 
@@ -542,9 +545,9 @@ class StoreReader:
     ) -> Iterator[Ref]:
         """The refs under `refs/` whose names start with `prefix` (plain bytes), in order.
 
-        `glob`: only those that `git for-each-ref <pattern>` shows: the name itself, what lies below it, or a match of git's
-        wildmatch, whose `*` stops at a slash and whose `**` does not. `exclude`: none of those that these patterns, of
-        the same kind, match. `start_after`: only names that sort after this one. `root_refs`: `HEAD` and the other
+        `glob`: only those that `git for-each-ref <pattern>` shows: the name itself, what lies below it, or a match of
+        git's wildmatch, whose `*` stops at a slash and whose `**` does not. `exclude`: none of those that these
+        patterns, of the same kind, match. `start_after`: only names that sort after this one. `root_refs`: `HEAD` and the other
         root refs too; they come first.
 
         Prefix, `start_after` and plain `exclude`s are seeks in packed and tabled refs; of loose refs only directories
@@ -564,7 +567,10 @@ class StoreReader:
 
     @property
     def head(self) -> Ref:
-        """`HEAD` as it is: symbolic, also if its branch is unborn, or detached. Raises `RefNotFoundError` without one."""
+        """`HEAD` as it is: symbolic, also if its branch is unborn, or detached.
+
+        Raises `RefNotFoundError` if there is none.
+        """
 
     def resolve(self, name: _Name) -> Ref:
         """The ref at the end of the chain of symbolic refs that starts at `name`; the ref itself if it is direct.
@@ -613,7 +619,10 @@ class RefStore(StoreReader):
 
 @final
 class Snapshot(StoreReader):
-    """A repository's refs as they stood at one moment: immutable, safe to share between threads. Made by `snapshot()`."""
+    """A repository's refs as they stood at one moment: immutable, safe to share between threads.
+
+    Made by `RefStore.snapshot()`.
+    """
 
 @final
 class ReflogIterator:
@@ -630,6 +639,7 @@ class ReflogIterator:
 class Change:
     """A difference between two sets of refs. Equal if all its fields are."""
 
+    __match_args__: ClassVar[tuple[str, str, str, str]] = ...
     @property
     def name(self) -> str:
         """The name of the ref."""

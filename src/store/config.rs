@@ -124,6 +124,8 @@ fn storage(value: &str) -> Option<(Format, Option<PathBuf>)> {
 pub(super) struct Config {
     /// Whether somebody has to be told that a short name means several refs.
     pub(super) warn_ambiguous_refs: bool,
+    /// How many digits of an object id are shown where it is abbreviated; `None` if that depends on how many there are.
+    pub(super) abbrev: Option<usize>,
 }
 
 impl Config {
@@ -159,7 +161,16 @@ impl Config {
         let environment = File::from_env(options).map_err(|error| corrupt(path, &error))?;
         append(&mut all, environment, path)?;
         let is_true = |key: &str| all.boolean(key).ok().flatten();
-        Ok(Self { warn_ambiguous_refs: is_true("core.warnAmbiguousRefs").unwrap_or(true) })
+        let abbrev = match all.raw_value("core.abbrev").ok().map(|value| value.to_string()) {
+            None => None,
+            Some(value) if value.eq_ignore_ascii_case("auto") => None,
+            Some(value) => match value.trim().parse() {
+                Ok(digits) => Some(digits),
+                // "no" is all of them, and so is what git refuses.
+                Err(_) => Some(usize::MAX),
+            },
+        };
+        Ok(Self { warn_ambiguous_refs: is_true("core.warnAmbiguousRefs").unwrap_or(true), abbrev })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::fs::{There, look, look_through};
 use crate::loose::{Content, first_oid};
-use crate::model::{Broken, Fault, HashKind, Span, Value, is_well_formed};
+use crate::model::{Broken, Fault, HashKind, Place, Span, Value, is_well_formed};
 
 /// Some loose refs.
 #[derive(Debug, Default)]
@@ -189,7 +189,8 @@ impl LooseRefs {
             Kind::Broken(why) => Some(why),
             _ => None,
         };
-        Fault::of(self.name(i)).map(Broken::Name).or(why).or_else(|| match self.value(i) {
+        // What was asked for as another worktree's is named by what that calls it.
+        Fault::of(Place::of(self.name(i)).name).map(Broken::Name).or(why).or_else(|| match self.value(i) {
             Value::Symref(target) => (!is_well_formed(target)).then_some(Broken::BadTarget),
             value => value.is_zero().then_some(Broken::ZeroOid),
         })

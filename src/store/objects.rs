@@ -95,7 +95,7 @@ impl Asker {
         Oid::from_raw(target.as_bytes())
     }
 
-    /// The shortest unambiguous start of an id, of that many digits at least, or as many as git takes by itself.
+    /// The shortest unambiguous start of an id, of that many digits at least, or as many as the configuration says or git takes by itself.
     #[must_use]
     pub fn abbreviate(&self, oid: &Oid, digits: Option<usize>) -> String {
         let hex = oid.to_hex();

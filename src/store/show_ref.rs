@@ -4,7 +4,8 @@
 //! line = [hex SP] refname LF [ [hex SP] refname "^{}" LF ]          with hash_only: hex alone
 //! ```
 //!
-//! A symbolic ref is shown by what it resolves to, a dangling one not at all. Git ends at the first ref that is broken or
+//! A symbolic ref is shown by what it resolves to, a dangling one not at all. Of refs in tables git lists the peeled values
+//! that are stored there, hence none of symbolic refs; of others, and of single refs, it asks the object database. Git ends at the first ref that is broken or
 //! whose object does not exist, and so does this: a list cut short must not be taken for a whole one.
 
 use super::entry::Peeled;
@@ -60,7 +61,12 @@ impl Showing {
     /// Refs of a repository, to be shown so.
     #[must_use]
     pub fn new(options: ShowRef, lookup: Lookup) -> Option<Self> {
-        let objects = lookup.repository()?.objects.asker();
+        let repository = lookup.repository()?;
+        let objects = repository.objects.asker();
+        let mut options = options;
+        if let Some(None) = options.abbrev {
+            options.abbrev = Some(repository.location.config.abbrev);
+        }
         Some(Self { options, lookup, objects, known: Known::new(), found: 0 })
     }
 
@@ -106,7 +112,7 @@ impl Showing {
     /// As [`Self::next`].
     pub fn head(&mut self, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Shown> {
         match self.lookup.resolve(b"HEAD", interrupt) {
-            Ok(entry) => Ok(self.show(b"HEAD", entry.item(), text).map_or(Shown::More, Shown::Dies)),
+            Ok(entry) => Ok(self.show(b"HEAD", entry.item(), true, text).map_or(Shown::More, Shown::Dies)),
             Err(Error::NoRef(_) | Error::Corrupt { .. }) => Ok(Shown::More),
             Err(error) => Err(error),
         }
@@ -122,8 +128,13 @@ impl Showing {
             return invalid();
         }
         match self.lookup.resolve(name, interrupt) {
-            Ok(entry) => Ok(self.show(name, entry.item(), text).map_or(Shown::More, Shown::Dies)),
-            Err(Error::NoRef(_) | Error::Corrupt { .. }) => invalid(),
+            Ok(entry) => Ok(self.show(name, entry.item(), true, text).map_or(Shown::More, Shown::Dies)),
+            Err(Error::NoRef(_)) => invalid(),
+            Err(Error::Corrupt { .. }) => match self.lookup.find(name, interrupt)? {
+                // Git reads the zeros, and misses the object.
+                Some(entry) if entry.item().value().is_zero() => Ok(Shown::Dies(bad(name, &"0".repeat(self.hex_len())))),
+                _ => invalid(),
+            },
             Err(error) => Err(error),
         }
     }
@@ -143,11 +154,15 @@ impl Showing {
             Some(Broken::Name(Fault::UnsafeName)) => {
                 return Ok(Some(format!("refname is dangerous: {}", String::from_utf8_lossy(item.name()))));
             }
+            // It leads nowhere.
+            Some(Broken::BadTarget) => return Ok(None),
             Some(_) => return Ok(Some(bad(item.name(), &"0".repeat(self.hex_len())))),
         }
-        let Value::Symref(target) = item.value() else { return Ok(self.show(item.name(), item, text)) };
+        let peels = !matches!(item, Item::Table(..));
+        let Value::Symref(target) = item.value() else { return Ok(self.show(item.name(), item, peels, text)) };
         match self.lookup.resolve(target, interrupt) {
-            Ok(entry) => Ok(self.show(item.name(), entry.item(), text)),
+            Ok(entry) if !peels => Ok(self.show_oid(item.name(), entry.item().value(), text)),
+            Ok(entry) => Ok(self.show(item.name(), entry.item(), true, text)),
             Err(Error::NoRef(_) | Error::Corrupt { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -157,30 +172,38 @@ impl Showing {
         self.lookup.repository().map_or(40, |repository| repository.location.hash().hex_len())
     }
 
-    /// Appends the lines of a ref that leads to what `item` holds. Returns what git dies of.
+    /// Appends the line of a ref that leads to an object. Returns what git dies of.
     #[inline]
-    fn show(&mut self, name: &[u8], item: Item<'_>, text: &mut Vec<u8>) -> Option<String> {
-        let value = item.value();
+    fn show_oid(&mut self, name: &[u8], value: Value<'_>, text: &mut Vec<u8>) -> Option<String> {
         if !self.known.has(value, &self.objects) {
             let mut hex = Vec::new();
             write_hex(&mut hex, value);
             return Some(bad(name, &String::from_utf8_lossy(&hex)));
         }
         self.found = self.found.saturating_add(1);
-        if self.options.quiet {
-            return None;
+        if !self.options.quiet {
+            self.line(value, name, b"", self.options.hash_only, text);
         }
-        self.line(value, name, b"", self.options.hash_only, text);
-        if self.options.dereference {
+        None
+    }
+
+    /// The same, and what it peels to; `peels` if the object database is asked where `item` does not say.
+    #[inline]
+    fn show(&mut self, name: &[u8], item: Item<'_>, peels: bool, text: &mut Vec<u8>) -> Option<String> {
+        let value = item.value();
+        if let Some(message) = self.show_oid(name, value, text) {
+            return Some(message);
+        }
+        if self.options.dereference && !self.options.quiet {
             match item.peeled() {
                 Peeled::To(peeled) => self.line(peeled, name, b"^{}", false, text),
-                Peeled::Nowhere => {}
-                Peeled::Unknown => {
+                Peeled::Unknown if peels => {
                     let peeled = oid_of(value).and_then(|oid| self.objects.peel(&oid));
                     if let Some(peeled) = peeled {
                         self.line(Value::Raw(peeled.as_raw()), name, b"^{}", false, text);
                     }
                 }
+                Peeled::Nowhere | Peeled::Unknown => {}
             }
         }
         None

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import refspan
-from refspan import Change, LogEntry, PackedRefs, Reftable, ReftableStack, RefStore, Symref
+from refspan import Change, LogEntry, PackedRefs, RefStore, Reftable, ReftableStack, Symref
 from refspan.cli.output import encode, write
 from refspan.cli.repository import open_repository
 
@@ -57,14 +57,12 @@ def _open(path: Path) -> RefStore | PackedRefs | Reftable | ReftableStack:
 
 
 def _value(value: str | Symref | LogEntry | None) -> str | None:
-    match value:
-        case Symref(target):
-            return f"ref:{target}"
-        case LogEntry():
-            who = f"{value.committer_name} <{value.committer_email}> {value.time} {value.tz}"
-            return f"{value.old} {value.new} {who}\t{value.message}"
-        case _:
-            return value
+    if isinstance(value, Symref):
+        return f"ref:{value.target}"
+    if isinstance(value, LogEntry):
+        who = f"{value.committer_name} <{value.committer_email}> {value.time} {value.tz}"
+        return f"{value.old} {value.new} {who}\t{value.message}"
+    return value
 
 
 def _text(change: Change) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 
 # As git ends when it dies, and on wrong usage.
@@ -32,8 +33,10 @@ def encode(text: str) -> bytes:
 
 def fail(message: object, code: int, prefix: str = "refspan") -> int:
     """Say what went wrong on stderr, and return the exit code."""
-    # A path or name that is not UTF-8, or a stderr that takes nothing, must not turn an error into another one.
-    text = f"{prefix}: {message}\n".encode("utf-8", "backslashreplace").decode("utf-8")
+    # A path or name that is not UTF-8, or a stderr that takes nothing, must not turn an error into another one. What
+    # would steer a terminal is shown as git shows it.
+    text = f"{prefix}: {message}".encode("utf-8", "backslashreplace").decode("utf-8")
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "?", text) + "\n"
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write(text)

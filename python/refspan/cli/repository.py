@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 import refspan
 
 
 def open_repository(args: argparse.Namespace) -> refspan.RefStore:
-    """The repository in the directory that `-C` names, or, as in git, the one that the environment does."""
-    directory = Path(*args.directory) if args.directory else None
-    return refspan.open(directory)
+    """As in git: the one that the environment names, or the one that the directory of `-C` lies in."""
+    if args.directory:
+        os.chdir(Path(*args.directory))
+    return refspan.open()

@@ -6,6 +6,8 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 from refspan import CorruptError, Error, RefNotFoundError, RefStore
@@ -34,18 +36,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--verify", action=flag, default=False, help="take the patterns for exact names")
     parser.add_argument("--exists", action=flag, default=False, help="check that one ref exists, resolved or not")
     parser.add_argument("-s", dest="hash_only", action="store_true", help="show object ids alone")
-    parser.add_argument("--hash", metavar="N", help="the same, of N digits")
-    parser.add_argument("--abbrev", metavar="N", help="show N digits of object ids, or as many as git would")
+    parser.add_argument("--hash", metavar="N", action=_Digits, help="the same, of N digits")
+    parser.add_argument("--abbrev", metavar="N", action=_Digits, help="N digits of object ids, or as many as git shows")
+    parser.add_argument("--no-hash", "--no-abbrev", nargs=0, action=_Digits, help=argparse.SUPPRESS)
     parser.add_argument(
         "--exclude-existing", metavar="PATTERN", help="print the lines of stdin that end in no existing ref"
     )
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="the ends of names, at a slash")
-    parser.set_defaults(run=_show_ref)
+    parser.set_defaults(run=_show_ref, digits=None)
 
 
 def prepare(arguments: list[str]) -> list[str]:
     """Tell bare options from those with a value, as git does, in the arguments of the command."""
-    prepared = []
+    prepared: list[str] = []
     for i, argument in enumerate(arguments):
         if argument == "--":
             return prepared + arguments[i:]
@@ -72,10 +75,6 @@ def _run(args: argparse.Namespace) -> int:
         options = f"'{first}', '{second}'" + "".join(f", '{name}'" for name in more)
         joined = " and ".join(f"'{n}'" for n in (first, second)) if not more else options
         return fail(f"options {joined} cannot be used together", DAMAGED, "fatal")
-    try:
-        abbrev = _digits(args)
-    except ValueError as error:
-        return fail(error, USAGE, "error")
     store = open_repository(args)
     if args.exclude_existing is not None:
         return _exclude_existing(store, args.exclude_existing, sys.stdin.buffer)
@@ -93,8 +92,8 @@ def _run(args: argparse.Namespace) -> int:
         patterns=[] if args.verify else patterns,
         head=args.head,
         dereference=args.dereference,
-        hash_only=args.hash_only or args.hash is not None,
-        abbrev=abbrev,
+        hash_only=args.hash_only,
+        abbrev=args.digits,
         quiet=args.quiet,
     )
     if died is None:
@@ -105,21 +104,27 @@ def _run(args: argparse.Namespace) -> int:
     return fail(died, DAMAGED, "fatal")
 
 
-def _digits(args: argparse.Namespace) -> int | None:
-    """How many digits to show: None for all, 0 for as many as git takes by itself. The last option counts in git, but
-    both at once say the same in practice: `--hash=N` wins here.
-    """
-    if args.hash:
-        return _number("hash", args.hash)
-    if args.abbrev is None:
-        return None
-    return _number("abbrev", args.abbrev) if args.abbrev else 0
+class _Digits(argparse.Action):
+    """How many digits to show: None for all, 0 for as many as git takes by itself. The last option counts."""
 
-
-def _number(option: str, text: str) -> int | None:
-    if not re.fullmatch(r"[+-]?\d+", text):
-        raise ValueError(f"option `{option}' expects a numerical value")
-    return max(int(text), _LEAST_DIGITS) if int(text) else None
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[str] | None,
+        option_string: str | None = None,
+    ) -> None:
+        option = (option_string or "").removeprefix("--")
+        if option in ("hash", "no-hash"):
+            namespace.hash_only = option == "hash"
+        if values == "":
+            # A bare --hash says nothing of the digits.
+            namespace.digits = namespace.digits if option == "hash" else 0
+            return
+        text = "0" if option.startswith("no-") else str(values)
+        if not re.fullmatch(r"[+-]?\d+", text):
+            parser.exit(USAGE, f"error: option `{option}' expects a numerical value\n")
+        namespace.digits = max(int(text), _LEAST_DIGITS) if int(text) else None
 
 
 def _exists(store: RefStore, names: list[str]) -> int:
@@ -130,6 +135,9 @@ def _exists(store: RefStore, names: list[str]) -> int:
     try:
         ref = store[os.fsencode(names[0])]
     except RefNotFoundError:
+        below = (Path(store.common_dir, parent) for parent in Path(names[0]).parents)
+        if store.format == "files" and any(path.is_file() for path in below):
+            return fail("failed to look up reference: Not a directory", 1, "error")
         return fail("reference does not exist", 2, "error")
     except (CorruptError, OSError) as error:
         return fail(f"failed to look up reference: {error}", 1, "error")
