@@ -58,7 +58,7 @@ impl Oid {
     pub fn from_hex(digits: &[u8]) -> Option<Self> {
         let kind = HashKind::ALL.into_iter().find(|kind| kind.hex_len() == digits.len())?;
         let mut raw = [0; 32];
-        hex::decode_to_slice(digits, raw.get_mut(..kind.raw_len())?).ok()?;
+        faster_hex::hex_decode(digits, raw.get_mut(..kind.raw_len())?).ok()?;
         Some(Self { kind, raw })
     }
 
@@ -161,7 +161,9 @@ mod tests {
             assert!(hex_spells(&digits.to_ascii_uppercase(), &bytes[..len]));
         }
         let digits = hex::encode(&bytes);
-        for (digits, bytes) in [(&digits[..40], &bytes[..]), (&digits[2..42], &bytes[..20]), ("zz", &bytes[..1]), ("", &bytes[..1])] {
+        for (digits, bytes) in
+            [(&digits[..40], &bytes[..]), (&digits[2..42], &bytes[..20]), ("zz", &bytes[..1]), ("", &bytes[..1])]
+        {
             assert!(!hex_spells(digits.as_bytes(), bytes), "{digits}");
         }
         assert_eq!(spell(&bytes, &mut [0; 63]), None);

@@ -81,7 +81,23 @@ mod tests {
     #[test]
     fn plain_names_are_well_formed_by_the_whole_rule_too() {
         let long = ["a/".repeat(40), "b".to_owned()].concat();
-        for name in [&long, "a", "ab", "HEAD", "refs/heads/a-b_c", "refs//a", "/a", "a/", "", "/", "a//b", "-", "@", "a.b", "0/1"] {
+        for name in [
+            &long,
+            "a",
+            "ab",
+            "HEAD",
+            "refs/heads/a-b_c",
+            "refs//a",
+            "/a",
+            "a/",
+            "",
+            "/",
+            "a//b",
+            "-",
+            "@",
+            "a.b",
+            "0/1",
+        ] {
             assert_eq!(is_well_formed(name.as_bytes()), name_partial(name.into()).is_ok(), "{name:?}");
         }
         for byte in 0..=255 {

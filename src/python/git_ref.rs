@@ -67,13 +67,13 @@ impl Ref {
     /// The full name: UTF-8, other bytes as lone surrogates (`surrogateescape`), whatever the locale.
     #[getter]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        refname(py, self.view.item().name())
+        refname(py, self.view.quick_name())
     }
 
     /// The object id as lower-case hex; None if the ref is symbolic or its content is no object id.
     #[getter]
     fn oid<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        hex_text(py, self.view.item().value())
+        hex_text(py, self.view.quick_value())
     }
 
     /// The name that a symbolic ref points at; None for others.

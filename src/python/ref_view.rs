@@ -108,6 +108,31 @@ impl RefView {
         }
     }
 
+    /// Its name.
+    #[inline]
+    pub(super) fn quick_name(&self) -> &[u8] {
+        let span = match usize::from(self.hex_len) {
+            0 => self.name_span(),
+            hex_len => {
+                let start = self.place.load(Ordering::Relaxed).wrapping_add(hex_len).wrapping_add(1);
+                start..start.wrapping_add(self.name_len.load(Ordering::Relaxed) as usize)
+            }
+        };
+        self.source.get().bytes(span)
+    }
+
+    /// What it holds.
+    #[inline]
+    pub(super) fn quick_value(&self) -> RefValue<'_> {
+        match usize::from(self.hex_len) {
+            0 => self.item().value(),
+            hex_len => {
+                let start = self.place.load(Ordering::Relaxed);
+                RefValue::Hex(self.source.get().bytes(start..start.wrapping_add(hex_len)))
+            }
+        }
+    }
+
     /// The ref, as the core sees it.
     #[inline]
     pub(super) fn item(&self) -> Item<'_> {

@@ -15,6 +15,11 @@ use super::walk::{Step, Walk};
 use super::{Query, TableFile, Tables};
 use crate::model::{Error, Interrupt, RefValue, Result, Selection, Value, is_root_ref};
 
+/// Fewer bytes are not worth passing over.
+const LEAST_RUN: usize = 4 << 10;
+/// Refs that are walked over, at the most, before it is tried again.
+const LONGEST_PAUSE: usize = 1 << 10;
+
 /// A ref that is not the same on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -36,9 +41,18 @@ pub struct Diff {
 #[derive(Debug)]
 enum Pass {
     /// All refs of both.
-    Merge(Box<[Half; 2]>),
+    Merge(Box<Merge>),
     /// Only these names can differ.
     Names(VecDeque<Vec<u8>>),
+}
+
+#[derive(Debug)]
+struct Merge {
+    halves: [Half; 2],
+    /// How many refs are walked over before it is tried again to pass over many at once, and how many after that: a try
+    /// costs as much as some refs, and files that differ everywhere have no runs to pass over.
+    wait: usize,
+    pause: usize,
 }
 
 /// One side of a merge, and where it stands.
@@ -61,7 +75,7 @@ impl Diff {
             Pass::Names(names.into_iter().collect())
         } else {
             let half = |view: &Arc<View>| Ok(Half { walk: view.walk(query.clone())?, at: None, is_read: false });
-            Pass::Merge(Box::new([half(&before)?, half(&after)?]))
+            Pass::Merge(Box::new(Merge { halves: [half(&before)?, half(&after)?], wait: 0, pause: 1 }))
         };
         Ok(Self { sides: [before, after], pass })
     }
@@ -87,67 +101,89 @@ impl Diff {
                 }
                 Ok(None)
             }
-            Pass::Merge(halves) => merge(halves, interrupt),
+            Pass::Merge(merge) => merge.next(interrupt),
         }
     }
 }
 
-fn merge(halves: &mut [Half; 2], interrupt: Interrupt<'_>) -> Result<Option<Difference>> {
-    let [a, b] = halves;
-    loop {
-        if !a.is_read && !b.is_read {
-            pass_over_equals(&mut a.walk, &mut b.walk);
-        }
-        a.read(interrupt)?;
-        b.read(interrupt)?;
-        let (left, right) = (a.at.as_ref().map(|step| a.walk.item(step)), b.at.as_ref().map(|step| b.walk.item(step)));
-        let order = match (left, right) {
-            (None, None) => return Ok(None),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(left), Some(right)) => left.name().cmp(right.name()),
-        };
-        let left = left.filter(|_| order.is_le());
-        let right = right.filter(|_| order.is_ge());
-        let (before, after) = (left.map(super::Item::value), right.map(super::Item::value));
-        let differs = !before.unwrap_or(Value::Nothing).is(after.unwrap_or(Value::Nothing));
-        let difference = differs.then(|| Difference {
-            name: left.or(right).map(|item| item.name().to_vec()).unwrap_or_default(),
-            before: before.and_then(Value::to_owned),
-            after: after.and_then(Value::to_owned),
-        });
-        a.is_read &= order.is_gt();
-        b.is_read &= order.is_lt();
-        if difference.is_some() {
-            return Ok(difference);
+impl Merge {
+    fn next(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Difference>> {
+        let [a, b] = &mut self.halves;
+        loop {
+            if !a.is_read && !b.is_read {
+                if self.wait > 0 {
+                    self.wait -= 1;
+                } else if pass_over_equals(&mut a.walk, &mut b.walk) {
+                    self.pause = 1;
+                } else {
+                    self.wait = self.pause;
+                    self.pause = LONGEST_PAUSE.min(self.pause * 2);
+                }
+            }
+            a.read(interrupt)?;
+            b.read(interrupt)?;
+            let (left, right) =
+                (a.at.as_ref().map(|step| a.walk.item(step)), b.at.as_ref().map(|step| b.walk.item(step)));
+            let order = match (left, right) {
+                (None, None) => return Ok(None),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some(left), Some(right)) => left.name().cmp(right.name()),
+            };
+            a.is_read &= order.is_gt();
+            b.is_read &= order.is_lt();
+            let left = left.filter(|_| order.is_le());
+            let right = right.filter(|_| order.is_ge());
+            // Most refs are the same on both sides, whether they count or not.
+            if let (Some(left), Some(right)) = (left, right)
+                && left.value().is(right.value())
+                && left.is_single()
+                && right.is_single()
+            {
+                continue;
+            }
+            let (left, right) = (left.filter(|item| counts(*item)), right.filter(|item| counts(*item)));
+            let (before, after) = (left.map(super::Item::value), right.map(super::Item::value));
+            let differs = !before.unwrap_or(Value::Nothing).is(after.unwrap_or(Value::Nothing));
+            let difference = differs.then(|| Difference {
+                name: left.or(right).map(|item| item.name().to_vec()).unwrap_or_default(),
+                before: before.and_then(Value::to_owned),
+                after: after.and_then(Value::to_owned),
+            });
+            if difference.is_some() {
+                return Ok(difference);
+            }
         }
     }
 }
 
 impl Half {
-    /// Goes to the next ref that counts, if the one it stands on was compared.
+    /// Goes to the next ref, if the one it stands on was compared.
+    #[inline]
     fn read(&mut self, interrupt: Interrupt<'_>) -> Result<()> {
-        while !self.is_read {
+        if !self.is_read {
             self.at = self.walk.next(interrupt)?;
-            self.is_read = self.at.as_ref().is_none_or(|step| counts(self.walk.item(step)));
+            self.is_read = true;
         }
         Ok(())
     }
 }
 
-/// Passes over the packed records that both have next, byte for byte.
-fn pass_over_equals(a: &mut Walk, b: &mut Walk) {
-    let (Some(a), Some(b)) = (a.files(), b.files()) else { return };
-    let (Some((left, stretch)), Some((right, others))) = (a.run(), b.run()) else { return };
+/// Passes over the packed records that both have next, byte for byte. Returns whether there were many.
+fn pass_over_equals(a: &mut Walk, b: &mut Walk) -> bool {
+    let (Some(a), Some(b)) = (a.files(), b.files()) else { return false };
+    let (Some((left, stretch)), Some((right, others))) = (a.run(), b.run()) else { return false };
     if left.snapshot().hash() != right.snapshot().hash() {
-        return;
+        return false;
     }
     let common = left.snapshot().common_records(&stretch, right.snapshot(), &others);
     // A few records are walked over sooner than passed.
-    if common > 4096 {
+    let is_worth_it = common > LEAST_RUN;
+    if is_worth_it {
         a.land(stretch.start.saturating_add(common));
         b.land(others.start.saturating_add(common));
     }
+    is_worth_it
 }
 
 /// The only names that can differ, where both views share most of what they were read from.

@@ -84,6 +84,13 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// Whether no other record has its name.
+    #[inline]
+    #[must_use]
+    pub fn is_single(self) -> bool {
+        !matches!(self, Self::Packed(_, _, true))
+    }
+
     /// What its object points at in the end.
     #[must_use]
     pub fn peeled(self) -> Peeled<'a> {

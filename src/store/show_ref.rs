@@ -132,7 +132,9 @@ impl Showing {
             Err(Error::NoRef(_)) => invalid(),
             Err(Error::Corrupt { .. }) => match self.lookup.find(name, interrupt)? {
                 // Git reads the zeros, and misses the object.
-                Some(entry) if entry.item().value().is_zero() => Ok(Shown::Dies(bad(name, &"0".repeat(self.hex_len())))),
+                Some(entry) if entry.item().value().is_zero() => {
+                    Ok(Shown::Dies(bad(name, &"0".repeat(self.hex_len()))))
+                }
                 _ => invalid(),
             },
             Err(error) => Err(error),
@@ -211,9 +213,9 @@ impl Showing {
 
     #[inline]
     fn line(&self, value: Value<'_>, name: &[u8], suffix: &[u8], hash_only: bool, text: &mut Vec<u8>) {
-        match (self.options.abbrev, oid_of(value)) {
-            (Some(digits), Some(oid)) => text.extend_from_slice(self.objects.abbreviate(&oid, digits).as_bytes()),
-            _ => write_hex(text, value),
+        match self.options.abbrev.and_then(|digits| Some((digits, oid_of(value)?))) {
+            Some((digits, oid)) => text.extend_from_slice(self.objects.abbreviate(&oid, digits).as_bytes()),
+            None => write_hex(text, value),
         }
         if !hash_only {
             text.push(b' ');
