@@ -454,7 +454,7 @@ class RefView:
 class Symref:
     """The value of a symbolic ref: the name of another ref. Equal to another one with the same target."""
 
-    __match_args__: ClassVar[tuple[str]] = ...
+    __match_args__: ClassVar[tuple[str]] = ("target",)
     def __new__(cls, target: _Name) -> Self: ...
     @property
     def target(self) -> str:
@@ -547,8 +547,8 @@ class StoreReader:
 
         `glob`: only those that `git for-each-ref <pattern>` shows: the name itself, what lies below it, or a match of
         git's wildmatch, whose `*` stops at a slash and whose `**` does not. `exclude`: none of those that these
-        patterns, of the same kind, match. `start_after`: only names that sort after this one. `root_refs`: `HEAD` and the other
-        root refs too; they come first.
+        patterns, of the same kind, match. `start_after`: only names that sort after this one. `root_refs`: `HEAD` and
+        the other root refs too; they come first.
 
         Prefix, `start_after` and plain `exclude`s are seeks in packed and tabled refs; of loose refs only directories
         that can hold a match are read. Loose refs are read at the call, before packed ones are looked at, so no ref
@@ -613,8 +613,9 @@ class RefStore(StoreReader):
     def snapshot(self) -> Snapshot:
         """The refs as they stand now, immutable. O(loose refs and logs) for files, O(tables) for reftable.
 
-        It holds what is under `refs/`, the root refs, and the logs. The logs of a files repository are remembered by
-        their size: should one have been rewritten (expired) or deleted when it is read, that is an `UnsupportedError`.
+        It holds the worktree's refs and logs; those of other worktrees (`worktrees/<id>/…`) are an `UnsupportedError`.
+        The logs of a files repository are remembered by their size: should one have been rewritten (expired) or
+        deleted when it is read, that is an `UnsupportedError` too.
         """
 
 @final
@@ -639,7 +640,7 @@ class ReflogIterator:
 class Change:
     """A difference between two sets of refs. Equal if all its fields are."""
 
-    __match_args__: ClassVar[tuple[str, str, str, str]] = ...
+    __match_args__: ClassVar[tuple[str, str, str, str]] = ("name", "kind", "before", "after")
     @property
     def name(self) -> str:
         """The name of the ref."""

@@ -12,7 +12,7 @@ mod value;
 pub use broken::Broken;
 pub use error::{Error, Interrupt, Result};
 pub use oid::{HashKind, Oid, hex_spells, is_hex, spell};
-pub use place::{OWN_NAMESPACES, Place, Scope, is_pseudoref, is_root_ref};
+pub use place::{OWN_NAMESPACES, Place, Scope, has_root_syntax, is_pseudoref, is_root_ref};
 pub use refname::{Fault, is_safe, is_well_formed};
 pub use selection::Selection;
 pub use span::Span;

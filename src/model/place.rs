@@ -54,7 +54,9 @@ fn is_id(id: &[u8]) -> bool {
     !matches!(id, b"" | b"." | b"..") && !id.iter().any(|byte| matches!(byte, 0 | b'/' | b'\\'))
 }
 
-fn has_root_syntax(name: &[u8]) -> bool {
+/// Whether it can be the name of a ref outside `refs/` that each worktree has for itself.
+#[must_use]
+pub fn has_root_syntax(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'))
 }
 

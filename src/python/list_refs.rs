@@ -1,10 +1,11 @@
 //! Refs of a repository as the lines of `git show-ref`, for the command line.
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use super::args::Name;
 use super::bulk::bulk;
+use super::ref_view::refname;
 use super::store_reader::StoreReader;
 use crate::model::{self, Interrupt, Result};
 use crate::store::{ShowRef, Showing, Shown};
@@ -26,8 +27,8 @@ pub(super) fn is_well_formed(name: Name<'_>) -> bool {
 ))]
 #[expect(clippy::too_many_arguments, reason = "git's options")]
 #[expect(clippy::fn_params_excessive_bools, reason = "git's options")]
-pub(super) fn list_refs(
-    py: Python<'_>,
+pub(super) fn list_refs<'py>(
+    py: Python<'py>,
     store: &Bound<'_, StoreReader>,
     write: &Bound<'_, PyAny>,
     names: Option<Vec<Name<'_>>>,
@@ -38,7 +39,7 @@ pub(super) fn list_refs(
     hash_only: bool,
     abbrev: Option<usize>,
     quiet: bool,
-) -> PyResult<(u64, Option<String>)> {
+) -> PyResult<(u64, Option<Bound<'py, PyString>>)> {
     let bytes = |names: Vec<Name<'_>>| names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>();
     let abbrev = abbrev.map(|digits| Some(digits).filter(|digits| *digits != 0));
     let options = ShowRef { patterns: bytes(patterns), dereference, hash_only, abbrev, quiet };
@@ -53,13 +54,13 @@ pub(super) fn list_refs(
     if let Some(names) = names {
         for name in bytes(names) {
             if let Shown::Dies(message) = piece(&mut |text, interrupt| showing.verify(&name, text, interrupt))? {
-                return Ok((showing.found, Some(message)));
+                return Ok((showing.found, Some(refname(py, &message)?)));
             }
         }
         return Ok((showing.found, None));
     }
     if head && let Shown::Dies(message) = piece(&mut |text, interrupt| showing.head(text, interrupt))? {
-        return Ok((showing.found, Some(message)));
+        return Ok((showing.found, Some(refname(py, &message)?)));
     }
     for prefix in bytes(prefixes) {
         let mut walk = bulk(py, |interrupt| showing.walk(&prefix, interrupt))?;
@@ -67,7 +68,7 @@ pub(super) fn list_refs(
             match piece(&mut |text, interrupt| showing.next(&mut walk, text, interrupt))? {
                 Shown::More => {}
                 Shown::All => break,
-                Shown::Dies(message) => return Ok((showing.found, Some(message))),
+                Shown::Dies(message) => return Ok((showing.found, Some(refname(py, &message)?))),
             }
         }
     }

@@ -21,8 +21,9 @@ pub(crate) struct RefStore {
 impl RefStore {
     /// The refs as they stand now, immutable. O(loose refs and logs) for files, O(tables) for reftable.
     ///
-    /// It holds what is under `refs/`, the root refs, and the logs. The logs of a files repository are remembered by their
-    /// size: should one have been rewritten (expired) or deleted when it is read, that is an `UnsupportedError`.
+    /// It holds the worktree's refs and logs; those of other worktrees (`worktrees/<id>/…`) are an `UnsupportedError`.
+    /// The logs of a files repository are remembered by their size: should one have been rewritten (expired) or
+    /// deleted when it is read, that is an `UnsupportedError` too.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
         let view = bulk(py, |interrupt| self.store.snapshot(interrupt))?;
         Py::new(py, PyClassInitializer::from(StoreReader::new(Lookup::Frozen(view))).add_subclass(Snapshot {}))

@@ -64,12 +64,10 @@ impl RepositoryFormat {
             Err(_) => None,
         };
         for section in file.sections_by_name("extensions").into_iter().flatten() {
-            if section.header().subsection_name().is_some() {
-                continue;
-            }
+            let subsection = section.header().subsection_name().map(|name| format!("{name}.")).unwrap_or_default();
             for key in section.value_names() {
-                let name = key.to_ascii_lowercase();
-                let value = section.value(&name).unwrap_or_default().to_string();
+                let name = subsection.clone() + &key.to_ascii_lowercase();
+                let value = section.value(&key).unwrap_or_default().to_string();
                 match &name[..] {
                     "noop" | "preciousobjects" | "partialclone" => continue,
                     "worktreeconfig" => {
@@ -207,18 +205,20 @@ fn sources(dirs: &GitDirs, format: &RepositoryFormat, home: Option<&Path>) -> Ve
 fn read(path: &Path, source: Source, options: init::Options<'_>) -> Result<Option<File>> {
     let mut text = Vec::new();
     let there = look_through(path, &mut text).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    let source = match there {
+    let error = match there {
         There::File => {
             let meta = Metadata { path: Some(path.to_owned()), ..Metadata::from(source) };
             let file = File::from_bytes_owned(&mut text, meta, options).map_err(|error| corrupt(path, &error))?;
             return Ok(Some(file));
         }
+        There::Nothing => return Ok(None),
         // /dev/null is how git is told of an empty file.
-        There::Nothing | There::Other => return Ok(None),
+        There::Other if source != Source::Local => return Ok(None),
+        There::Other => ErrorKind::InvalidInput.into(),
         There::Directory => fs::is_a_directory(),
         There::Loop | There::Link(_) => fs::is_a_loop(),
     };
-    Err(Error::Io { path: path.to_owned(), source })
+    Err(Error::Io { path: path.to_owned(), source: error })
 }
 
 fn corrupt(path: &Path, error: &gix_error::Error) -> Error {

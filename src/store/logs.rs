@@ -143,17 +143,20 @@ impl Lookup {
                     None => Ok(Log::none()),
                 }
             }
-            Self::Frozen(view) => match view.kept() {
-                Kept::Files { logs: None, .. } => Ok(Log::none()),
-                Kept::Files { logs: Some(logs), .. } => {
-                    let Some((bytes, len)) = logs.open(name, interrupt)? else { return Ok(Log::none()) };
-                    Ok(Log::text(bytes, len, is_reverse, view.hash().unwrap_or(HashKind::Sha1)))
+            Self::Frozen(view) => {
+                view.refuse_other_worktrees(name)?;
+                match view.kept() {
+                    Kept::Files { logs: None, .. } => Ok(Log::none()),
+                    Kept::Files { logs: Some(logs), .. } => {
+                        let Some((bytes, len)) = logs.open(name, interrupt)? else { return Ok(Log::none()) };
+                        Ok(Log::text(bytes, len, is_reverse, view.hash().unwrap_or(HashKind::Sha1)))
+                    }
+                    Kept::Tables { own, shared } => {
+                        let tables = own.as_ref().filter(|_| place.scope == Scope::Current).unwrap_or(shared);
+                        Log::tables(tables.clone(), name, is_reverse)
+                    }
                 }
-                Kept::Tables { own, shared } => {
-                    let tables = own.as_ref().filter(|_| place.scope == Scope::Current).unwrap_or(shared);
-                    Log::tables(tables.clone(), name, is_reverse)
-                }
-            },
+            }
         }
     }
 

@@ -98,19 +98,23 @@ impl LooseRefs {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub(super) fn read_pseudoref(path: &Path, name: &[u8], hash: HashKind) -> std::io::Result<Option<Self>> {
-        let mut text = Vec::new();
-        let mut found = Self::default();
-        match look_through(path, &mut text)? {
-            There::File => match first_oid(&text, hash) {
-                Some(digits) => found.push(name, &digits.to_ascii_lowercase(), Kind::Oid),
-                None => found.push(name, b"", Kind::Broken(Broken::BadContent)),
+    pub(super) fn read_pseudoref(
+        &mut self,
+        path: &Path,
+        name: &[u8],
+        hash: HashKind,
+        buffer: &mut Vec<u8>,
+    ) -> std::io::Result<bool> {
+        match look_through(path, buffer)? {
+            There::File => match first_oid(buffer, hash) {
+                Some(digits) => self.push(name, &digits.to_ascii_lowercase(), Kind::Oid),
+                None => self.push(name, b"", Kind::Broken(Broken::BadContent)),
             },
-            There::Other => found.push(name, b"", Kind::Broken(Broken::NotAFile)),
-            There::Nothing | There::Directory => return Ok(None),
-            There::Loop | There::Link(_) => found.push(name, b"", Kind::Broken(Broken::SymlinkLoop)),
+            There::Other => self.push(name, b"", Kind::Broken(Broken::NotAFile)),
+            There::Nothing | There::Directory => return Ok(false),
+            There::Loop | There::Link(_) => self.push(name, b"", Kind::Broken(Broken::SymlinkLoop)),
         }
-        Ok(Some(found))
+        Ok(true)
     }
 
     /// Adds a directory that leads back to itself.

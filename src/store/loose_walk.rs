@@ -10,7 +10,7 @@ use super::discover::path_of;
 use super::location::Location;
 use super::loose_refs::LooseRefs;
 use crate::fs;
-use crate::model::{HashKind, Interrupt, OWN_NAMESPACES, Result, is_root_ref, is_safe};
+use crate::model::{HashKind, Interrupt, OWN_NAMESPACES, Result, has_root_syntax, is_pseudoref, is_safe};
 
 /// Symbolic links to directories that are followed one below the other.
 const LINKS: usize = 5;
@@ -38,21 +38,30 @@ pub(super) fn loose_refs(location: &Location, prefix: &[u8], interrupt: Interrup
     Ok(walk.found)
 }
 
-/// The root refs of a worktree, in order.
+/// The one-level refs of a worktree whose names are wanted, in order.
 ///
 /// # Errors
 /// As [`loose_refs`].
-pub(super) fn root_refs(location: &Location) -> Result<LooseRefs> {
+pub(super) fn one_level_refs(location: &Location, is_wanted: impl Fn(&[u8]) -> bool) -> Result<LooseRefs> {
     let (mut found, mut buffer) = (LooseRefs::default(), Vec::new());
-    let dir = location.own();
-    for name in fs::list(dir).map_err(|source| Location::failed(dir, source))?.keys() {
-        let bytes = name.as_encoded_bytes();
-        if is_root_ref(bytes) {
-            let path = dir.join(name);
-            let read = found.read(&path, bytes, location.hash(), &mut buffer);
-            read.map_err(|source| Location::failed(&path, source))?;
+    let mut read_from = |dir: &Path, pseudorefs: bool| -> Result<()> {
+        for name in fs::list(dir).map_err(|source| Location::failed(dir, source))?.keys() {
+            let bytes = name.as_encoded_bytes();
+            if has_root_syntax(bytes) && is_pseudoref(bytes) == pseudorefs && is_wanted(bytes) {
+                let path = dir.join(name);
+                let read = if pseudorefs {
+                    found.read_pseudoref(&path, bytes, location.hash(), &mut buffer)
+                } else {
+                    found.read(&path, bytes, location.hash(), &mut buffer)
+                };
+                read.map_err(|source| Location::failed(&path, source))?;
+            }
         }
-    }
+        Ok(())
+    };
+    read_from(location.own(), false)?;
+    // These two are in the git directory, wherever the refs are.
+    read_from(location.git_dir(), true)?;
     found.sort();
     Ok(found)
 }

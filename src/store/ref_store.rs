@@ -12,10 +12,10 @@ use super::current::{CurrentPacked, CurrentStack, tables_in};
 use super::discover::path_of;
 use super::location::Location;
 use super::log_files::LogFiles;
-use super::loose_walk::{loose_refs, root_refs};
+use super::loose_walk::{loose_refs, one_level_refs};
 use super::view::{Kept, Repository, View, find_packed};
 use super::{Entry, LooseRefs, Objects, Query, Tables};
-use crate::model::{Broken, Interrupt, Place, Result, Scope, is_pseudoref, is_safe, is_well_formed};
+use crate::model::{Broken, Interrupt, Place, Result, Scope, is_pseudoref, is_root_ref, is_safe, is_well_formed};
 
 /// A repository's refs.
 #[derive(Debug)]
@@ -82,10 +82,14 @@ impl Store {
     /// # Errors
     /// [`Error::Io`](crate::model::Error::Io), [`Error::Corrupt`](crate::model::Error::Corrupt), an interrupt.
     pub fn view(&self, query: &Query, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
+        Ok(Arc::new(View::new(self.repository.clone(), self.keep(query, interrupt)?)))
+    }
+
+    fn keep(&self, query: &Query, interrupt: Interrupt<'_>) -> Result<Kept> {
         let location = &self.repository.location;
-        let kept = match &self.refs {
+        Ok(match &self.refs {
             Refs::Files(packed) => {
-                let roots = if query.root_refs { root_refs(location)? } else { LooseRefs::new() };
+                let roots = if query.root_refs { one_level_refs(location, is_root_ref)? } else { LooseRefs::new() };
                 let loose = match query.refs_prefix() {
                     Some(prefix) => loose_refs(location, prefix, interrupt)?,
                     None => LooseRefs::new(),
@@ -97,8 +101,14 @@ impl Store {
                 own: own.as_ref().map(|own| own.get(interrupt)).transpose()?,
                 shared: shared.get(interrupt)?,
             },
-        };
-        Ok(Arc::new(View::new(self.repository.clone(), kept)))
+        })
+    }
+
+    /// The one-level refs in files that no listing shows.
+    fn unlisted(&self) -> Result<LooseRefs> {
+        let location = &self.repository.location;
+        let is_in_files = matches!(self.refs, Refs::Files(_));
+        one_level_refs(location, |name| is_pseudoref(name) || (is_in_files && !is_root_ref(name)))
     }
 
     /// All refs and logs, as they stand now.
@@ -106,11 +116,15 @@ impl Store {
     /// # Errors
     /// As [`Self::view`].
     pub fn snapshot(&self, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
-        let view = self.view(&Query::all(true), interrupt)?;
-        let Kept::Files { roots, loose, packed, .. } = view.kept() else { return Ok(view) };
-        let logs = Some(LogFiles::pinned(&self.repository.location)?);
-        let kept = Kept::Files { roots: roots.clone(), loose: loose.clone(), packed: packed.clone(), logs };
-        Ok(Arc::new(View::new(self.repository.clone(), kept)))
+        let unlisted = self.unlisted()?;
+        let kept = match self.keep(&Query::all(true), interrupt)? {
+            Kept::Files { roots, loose, packed, .. } => {
+                let logs = Some(LogFiles::pinned(&self.repository.location)?);
+                Kept::Files { roots, loose, packed, logs }
+            }
+            tables @ Kept::Tables { .. } => tables,
+        };
+        Ok(Arc::new(View::new(self.repository.clone(), kept).with_unlisted(unlisted)))
     }
 
     /// The ref of exactly that name. (A badly named one too, where no path has to be built from it.)
@@ -121,9 +135,10 @@ impl Store {
         let location = &self.repository.location;
         if is_pseudoref(name) {
             let Some(path) = path_of(name).map(|name| location.git_dir().join(name)) else { return Ok(None) };
-            let found = LooseRefs::read_pseudoref(&path, name, location.hash());
+            let mut refs = LooseRefs::new();
+            let found = refs.read_pseudoref(&path, name, location.hash(), &mut Vec::new());
             let found = found.map_err(|source| Location::failed(&path, source))?;
-            return Ok(found.map(|refs| Entry::Loose(Arc::new(refs), 0)));
+            return Ok(found.then(|| Entry::Loose(Arc::new(refs), 0)));
         }
         match &self.refs {
             Refs::Files(packed) => {

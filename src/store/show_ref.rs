@@ -44,7 +44,7 @@ pub enum Shown {
     /// All.
     All,
     /// Git dies of the next ref, saying this.
-    Dies(String),
+    Dies(Vec<u8>),
 }
 
 /// Refs being shown.
@@ -123,7 +123,7 @@ impl Showing {
     /// # Errors
     /// As [`Self::next`].
     pub fn verify(&mut self, name: &[u8], text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Shown> {
-        let invalid = || Ok(Shown::Dies(format!("'{}' - not a valid ref", String::from_utf8_lossy(name))));
+        let invalid = || Ok(Shown::Dies([b"'", name, b"' - not a valid ref"].concat()));
         if !name.starts_with(b"refs/") && !is_safe(name) {
             return invalid();
         }
@@ -133,7 +133,7 @@ impl Showing {
             Err(Error::Corrupt { .. }) => match self.lookup.find(name, interrupt)? {
                 // Git reads the zeros, and misses the object.
                 Some(entry) if entry.item().value().is_zero() => {
-                    Ok(Shown::Dies(bad(name, &"0".repeat(self.hex_len()))))
+                    Ok(Shown::Dies(bad(name, &b"0".repeat(self.hex_len()))))
                 }
                 _ => invalid(),
             },
@@ -150,15 +150,15 @@ impl Showing {
     }
 
     /// Appends a ref of a walk. Returns what git dies of.
-    fn show_item(&mut self, item: Item<'_>, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Option<String>> {
+    fn show_item(&mut self, item: Item<'_>, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Option<Vec<u8>>> {
         match item.broken() {
             None | Some(Broken::Duplicate) => {}
             Some(Broken::Name(Fault::UnsafeName)) => {
-                return Ok(Some(format!("refname is dangerous: {}", String::from_utf8_lossy(item.name()))));
+                return Ok(Some([b"refname is dangerous: ", item.name()].concat()));
             }
             // It leads nowhere.
             Some(Broken::BadTarget) => return Ok(None),
-            Some(_) => return Ok(Some(bad(item.name(), &"0".repeat(self.hex_len())))),
+            Some(_) => return Ok(Some(bad(item.name(), &b"0".repeat(self.hex_len())))),
         }
         let peels = !matches!(item, Item::Table(..));
         let Value::Symref(target) = item.value() else { return Ok(self.show(item.name(), item, peels, text)) };
@@ -176,11 +176,11 @@ impl Showing {
 
     /// Appends the line of a ref that leads to an object. Returns what git dies of.
     #[inline]
-    fn show_oid(&mut self, name: &[u8], value: Value<'_>, text: &mut Vec<u8>) -> Option<String> {
+    fn show_oid(&mut self, name: &[u8], value: Value<'_>, text: &mut Vec<u8>) -> Option<Vec<u8>> {
         if !self.known.has(value, &self.objects) {
             let mut hex = Vec::new();
             write_hex(&mut hex, value);
-            return Some(bad(name, &String::from_utf8_lossy(&hex)));
+            return Some(bad(name, &hex));
         }
         self.found = self.found.saturating_add(1);
         if !self.options.quiet {
@@ -191,7 +191,7 @@ impl Showing {
 
     /// The same, and what it peels to; `peels` if the object database is asked where `item` does not say.
     #[inline]
-    fn show(&mut self, name: &[u8], item: Item<'_>, peels: bool, text: &mut Vec<u8>) -> Option<String> {
+    fn show(&mut self, name: &[u8], item: Item<'_>, peels: bool, text: &mut Vec<u8>) -> Option<Vec<u8>> {
         let value = item.value();
         if let Some(message) = self.show_oid(name, value, text) {
             return Some(message);
@@ -233,8 +233,8 @@ fn oid_of(value: Value<'_>) -> Option<Oid> {
     }
 }
 
-fn bad(name: &[u8], hex: &str) -> String {
-    format!("git show-ref: bad ref {} ({hex})", String::from_utf8_lossy(name))
+fn bad(name: &[u8], hex: &[u8]) -> Vec<u8> {
+    [b"git show-ref: bad ref ", name, b" (", hex, b")"].concat()
 }
 
 /// Objects that were seen lately: many refs lead to the same.

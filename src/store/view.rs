@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::location::Location;
 use super::log_files::LogFiles;
 use super::{Entry, LooseRefs, Objects, PackedFile, Query, Tables, Walk};
-use crate::model::{HashKind, Interrupt, Place, Result, Scope};
+use crate::model::{Error, HashKind, Interrupt, Place, Result, Scope};
 use crate::packed::{Damage, Reason};
 
 /// A repository, without its refs.
@@ -23,6 +23,8 @@ pub struct View {
     /// `None` for a file that was opened alone.
     repository: Option<Arc<Repository>>,
     kept: Kept,
+    /// Of a snapshot, what stands in files beside the refs, and is found by name only.
+    unlisted: LooseRefs,
 }
 
 /// What they were read from.
@@ -44,7 +46,12 @@ pub(super) enum Kept {
 
 impl View {
     pub(super) fn new(repository: Arc<Repository>, kept: Kept) -> Self {
-        Self { repository: Some(repository), kept }
+        Self { repository: Some(repository), kept, unlisted: LooseRefs::new() }
+    }
+
+    /// The same, with refs that are found by name only.
+    pub(super) fn with_unlisted(self, unlisted: LooseRefs) -> Self {
+        Self { unlisted, ..self }
     }
 
     /// The refs of a packed-refs file alone.
@@ -52,13 +59,14 @@ impl View {
     pub fn of_packed(file: Arc<PackedFile>) -> Self {
         let none = Arc::new(LooseRefs::default());
         let kept = Kept::Files { roots: none.clone(), loose: none, packed: Some(file), logs: None };
-        Self { repository: None, kept }
+        Self { repository: None, kept, unlisted: LooseRefs::new() }
     }
 
     /// The refs of tables alone.
     #[must_use]
     pub fn of_tables(tables: Arc<Tables>) -> Self {
-        Self { repository: None, kept: Kept::Tables { own: None, shared: tables } }
+        let kept = Kept::Tables { own: None, shared: tables };
+        Self { repository: None, kept, unlisted: LooseRefs::new() }
     }
 
     /// Whose refs they are; `None` for a file that was opened alone.
@@ -92,8 +100,14 @@ impl View {
     /// The ref of exactly that name.
     ///
     /// # Errors
-    /// As [`PackedFile::find`] and [`Tables::find`].
+    /// As [`PackedFile::find`] and [`Tables::find`]; [`Error::Unsupported`] for a ref of another worktree's own.
     pub fn find(&self, name: &[u8]) -> Result<Option<Entry>> {
+        self.refuse_other_worktrees(name)?;
+        let i = self.unlisted.seek(name);
+        if i < self.unlisted.len() && self.unlisted.name(i) == name {
+            let only = LooseRefs::of(name, self.unlisted.value(i));
+            return Ok(Some(Entry::Loose(Arc::new(only), 0)));
+        }
         match &self.kept {
             Kept::Files { roots, loose, packed, .. } => {
                 for refs in [loose, roots] {
@@ -109,6 +123,17 @@ impl View {
                 let tables = own.as_ref().filter(|_| is_own).unwrap_or(shared);
                 Ok(tables.find(name)?.map(|found| Entry::Table(tables.clone(), found)))
             }
+        }
+    }
+
+    /// A snapshot has nothing to say of another worktree's own refs and logs.
+    pub(super) fn refuse_other_worktrees(&self, name: &[u8]) -> Result<()> {
+        match &self.repository {
+            Some(repository) if matches!(Place::of(name).scope, Scope::Main | Scope::Other(_)) => {
+                let reason = "a snapshot holds no refs or logs of other worktrees: ask the store".to_owned();
+                Err(Error::Unsupported { path: repository.location.git_dir().to_owned(), reason })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -32,14 +32,14 @@ def encode(text: str) -> bytes:
 
 
 def fail(message: object, code: int, prefix: str = "refspan") -> int:
-    """Say what went wrong on stderr, and return the exit code."""
-    # A path or name that is not UTF-8, or a stderr that takes nothing, must not turn an error into another one. What
-    # would steer a terminal is shown as git shows it.
-    text = f"{prefix}: {message}".encode("utf-8", "backslashreplace").decode("utf-8")
-    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "?", text) + "\n"
+    """Say what went wrong on stderr, and return the exit code. What would steer a terminal is shown as git shows it."""
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "?", f"{prefix}: {message}") + "\n"
+    # A path or name that is not UTF-8, or a stderr that takes nothing, must not turn an error into another one.
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            sys.stderr.write(text)
+            sys.stderr.flush()
+            sys.stderr.buffer.write(text.encode("utf-8", "surrogateescape"))
+            sys.stderr.flush()
     return code
 
 
