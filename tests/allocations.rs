@@ -14,7 +14,7 @@ use std::sync::Arc;
 use refspan::model::Selection;
 use refspan::packed::Snapshot;
 use refspan::reftable::Kind;
-use refspan::store::{PackedFile, Tables};
+use refspan::store::{Diff, PackedFile, Query, Tables, View};
 use table_writer::{Logs, Refs, Value};
 
 /// The system's allocator, which counts for each thread how often it is asked for memory.
@@ -266,5 +266,54 @@ fn a_look_up_in_a_table_allocates_the_same_among_few_and_among_many_records() {
 #[test]
 fn a_count_of_tables_allocates_the_same_for_few_and_for_many_records() {
     let [few, many] = few_and_many(10, |tables| assert!(tables.count(&mut || true).unwrap() > 7_000));
+    assert_eq!(few, many);
+}
+
+#[test]
+fn walks_and_comparisons_of_views_do_not_allocate_for_a_ref() {
+    let view = |count: usize| {
+        let (directory, path) = packed_refs(SORTED, count);
+        (directory, Arc::new(View::of_packed(Arc::new(open(path)))))
+    };
+    let [small, large] = [1_000, 100_000].map(|count| {
+        let ((_a, a), (_b, b)) = (view(count), view(count));
+        let walked = allocations(|| {
+            let mut walk = a.walk(Query::default()).unwrap();
+            while let Some(step) = walk.next(&mut || true).unwrap() {
+                black_box(walk.item(&step).broken());
+            }
+        });
+        let mut diff = Diff::new(a.clone(), b, &mut || true).unwrap();
+        let compared = allocations(|| assert_eq!(diff.next(&mut || true).unwrap(), None));
+        (walked.0, compared.0)
+    });
+    assert_eq!(small, large);
+}
+
+/// The refs of [`packed_refs`] in a table.
+fn same_in_a_table(count: usize) -> (tempfile::TempDir, Arc<View>) {
+    let refs: Refs = (0..count)
+        .map(|i| {
+            let mut oid = [0; 20];
+            oid[12..].copy_from_slice(&(i as u64).to_be_bytes());
+            (format!("refs/heads/topic/{i:07}").into_bytes(), Value::Oid(oid))
+        })
+        .collect();
+    let (directory, file) = table_writer::open(&table_writer::write(&refs, &Logs::new(), 4096, true));
+    (directory, Arc::new(View::of_tables(Arc::new(Tables::stacked(vec![file], None)))))
+}
+
+#[test]
+fn a_comparison_of_both_formats_does_not_allocate_for_a_ref() {
+    let [few, many] = [1_000, 50_000].map(|count| {
+        let (_a, path) = packed_refs(SORTED, count);
+        let a = Arc::new(View::of_packed(Arc::new(open(path))));
+        let (_b, b) = same_in_a_table(count);
+        let mut diff = Diff::new(a, b, &mut || true).unwrap();
+        // One zero object id on either side is the same, too.
+        let (count, difference) = allocations(|| diff.next(&mut || true).unwrap());
+        assert_eq!(difference, None);
+        count
+    });
     assert_eq!(few, many);
 }
