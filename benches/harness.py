@@ -167,6 +167,28 @@ def do_python(line: Line, words: dict[str, Any]) -> Sample:
     return Sample(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_MB, faults[1] - faults[0])
 
 
+def report_on(script: str, lines: Sequence[Line], root: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Measure all lines, and say of what and with what."""
+    samples = measure(script, lines, root, args.runs)
+    return {
+        "refs": args.refs + 1,
+        "runs": args.runs,
+        "versions": versions(),
+        "load": os.getloadavg()[0],
+        "lines": {line.work: summary(line, samples) for line in lines if line.work in samples},
+    }
+
+
+def print_report(title: str, lines: Sequence[Line], report: dict[str, Any], *, as_json: bool) -> None:
+    """All of a report as JSON, or as a table under a title that may name its facts."""
+    if as_json:
+        print(json.dumps(report, indent=1))
+        return
+    print(f"{{refs:,}} refs, {title}{{runs}} runs in turns, load {{load:.1f}}".format(**report))
+    print(", ".join(report["versions"]))
+    print_lines(lines, report["lines"])
+
+
 def summary(line: Line, samples: dict[str, list[Sample]]) -> dict[str, Any]:
     own, yardstick = samples[line.work], samples.get(line.against or "", [])
     ratios = [a.seconds / b.seconds for a, b in zip(own, yardstick, strict=False)]

@@ -19,7 +19,6 @@ the interpreter (or this script, if it is larger) and the pages it touched of a 
 
 import filecmp
 import json
-import os
 import random
 import tempfile
 from functools import partial
@@ -27,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness import Line, build, do_python, measure, met, parser, print_lines, summary, versions
+from harness import Line, build, do_python, met, parser, print_report, report_on
 from refspan import PackedRefs
 
 FIND = "$ git show-ref refs/heads/main"
@@ -96,27 +95,17 @@ def main() -> None:
         repo = Path(args.keep or temporary).resolve() / f"refs-{args.refs}.git"
         if not repo.exists():
             build(repo, args.refs)
-        samples = measure(__file__, LINES, repo, args.runs)
-        report = {
-            "refs": args.refs + 1,
+        report = report_on(__file__, LINES, repo, args) | {
             "file_mb": round((repo / "packed-refs").stat().st_size / 1e6, 1),
-            "runs": args.runs,
-            "versions": versions(),
-            "load": os.getloadavg()[0],
             "dump_equals_git": filecmp.cmp(repo / "dump.git", repo / "dump.refspan", shallow=False),
-            "lines": {line.work: summary(line, samples) for line in LINES if line.work in samples},
         }
-    if args.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print_table(report)
+    print_report("packed-refs of {file_mb} MB, ", LINES, report, as_json=args.json)
+    if not args.json:
+        print_more(report)
 
 
-def print_table(report: dict[str, Any]) -> None:
-    print("{refs:,} refs, packed-refs of {file_mb} MB, {runs} runs in turns, load {load:.1f}".format(**report))
-    print(", ".join(report["versions"]))
+def print_more(report: dict[str, Any]) -> None:
     lines = report["lines"]
-    print_lines(LINES, lines)
     lag = median(full - bare for full, bare in zip(lines[IMPORT]["ms"], lines[BARE]["ms"], strict=True))
     print(f"\nimport refspan, over python alone: {lag:.1f} ms, {met(lag, target=15)}")
     opened, first, iterated = lines[OPEN], lines[FIRST], lines[ITERATE]

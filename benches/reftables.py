@@ -12,7 +12,6 @@ entries, of a hundred refs, in a single table: `git reflog --all` goes through a
 """
 
 import json
-import os
 import random
 import shutil
 import sys
@@ -21,7 +20,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from harness import Line, build, do_python, git, measure, parser, print_lines, summary, versions
+from harness import Line, build, do_python, git, parser, print_report, report_on
 from refspan import ReftableStack
 
 FIND = "$ git -C one.git show-ref refs/heads/main"
@@ -84,22 +83,9 @@ def main() -> None:
         root = folder / f"reftables-{args.refs}"
         if not root.exists():
             build_all(folder / f"refs-{args.refs}.git", root, args.refs)
-        samples = measure(__file__, LINES, root, args.runs)
         (table,) = (root / "one.git/reftable").glob("*.ref")
-        report = {
-            "refs": args.refs + 1,
-            "file_mb": round(table.stat().st_size / 1e6, 1),
-            "runs": args.runs,
-            "versions": versions(),
-            "load": os.getloadavg()[0],
-            "lines": {line.work: summary(line, samples) for line in LINES if line.work in samples},
-        }
-    if args.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print("{refs:,} refs, a table of {file_mb} MB, {runs} runs in turns, load {load:.1f}".format(**report))
-        print(", ".join(report["versions"]))
-        print_lines(LINES, report["lines"])
+        report = report_on(__file__, LINES, root, args) | {"file_mb": round(table.stat().st_size / 1e6, 1)}
+    print_report("a table of {file_mb} MB, ", LINES, report, as_json=args.json)
 
 
 def build_all(source: Path, root: Path, refs: int) -> None:

@@ -12,7 +12,6 @@ other object id. Where the target is a time, not a ratio, the line says so.
 """
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from pathlib import Path
 from subprocess import PIPE, run
 
 import refspan
-from harness import Line, build, do_python, git, measure, parser, print_lines, summary, versions
+from harness import Line, build, do_python, git, parser, print_report, report_on
 from refspan import PackedRefs
 
 FIND = "$ git -C files.git show-ref refs/heads/main"
@@ -93,23 +92,11 @@ def main() -> None:
         root = folder / f"stores-{args.refs}"
         if not root.exists():
             build_all(folder / f"refs-{args.refs}.git", root, args.refs)
-        samples = measure(__file__, LINES, root, args.runs)
+        report = report_on(__file__, LINES, root, args)
         for ours, gits in (("show-ref.refspan", "show-ref.git"), ("show-ref-d.refspan", "show-ref-d.git")):
             if (root / ours).read_bytes() != (root / gits).read_bytes():
                 raise SystemExit(f"{ours} is not {gits}")
-        report = {
-            "refs": args.refs + 1,
-            "runs": args.runs,
-            "versions": versions(),
-            "load": os.getloadavg()[0],
-            "lines": {line.work: summary(line, samples) for line in LINES if line.work in samples},
-        }
-    if args.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print("{refs:,} refs, {runs} runs in turns, load {load:.1f}".format(**report))
-        print(", ".join(report["versions"]))
-        print_lines(LINES, report["lines"])
+    print_report("", LINES, report, as_json=args.json)
 
 
 def build_all(source: Path, root: Path, refs: int) -> None:

@@ -316,7 +316,7 @@ class LogEntry:
         """ "deletion" for the tombstone of an entry in an older table, whose other fields are then None."""
 
     @property
-    def update_index(self) -> int | None:
+    def update_index(self) -> int | Any:
         """The number of the transaction that wrote it; None in an entry of a `RefStore` or `Snapshot`."""
 
     @property

@@ -56,12 +56,11 @@ impl RepositoryFormat {
         let mut found =
             Self { format: Format::Files, hash: HashKind::Sha1, location: None, has_worktree_config: false };
         let Some(file) = file else { return found.overridden() };
-        let version = match file.raw_value("core.repositoryformatversion") {
-            Ok(version) => match str::from_utf8(&version).ok().and_then(|version| version.trim().parse::<i64>().ok()) {
-                Some(version @ 0..=1) => Some(version),
-                _ => return Err(unsupported(format!("core.repositoryformatversion is {version}"))),
-            },
-            Err(_) => None,
+        // Without a version extensions are nothing but words.
+        let Ok(version) = file.raw_value("core.repositoryformatversion") else { return found.overridden() };
+        let number = str::from_utf8(&version).ok().and_then(|version| version.trim().parse::<i64>().ok());
+        let Some(version @ 0..=1) = number else {
+            return Err(unsupported(format!("core.repositoryformatversion is {version}")));
         };
         for section in file.sections_by_name("extensions").into_iter().flatten() {
             let subsection = section.header().subsection_name().map(|name| format!("{name}.")).unwrap_or_default();
@@ -83,10 +82,10 @@ impl RepositoryFormat {
                         (found.format, found.location) = storage(&value)
                             .ok_or_else(|| unsupported(format!("extensions.refStorage is {value:?}")))?;
                     }
-                    _ if version == Some(1) => return Err(unsupported(format!("extensions.{key} is not known"))),
+                    _ if version == 1 => return Err(unsupported(format!("extensions.{key} is not known"))),
                     _ => continue,
                 }
-                if version == Some(0) {
+                if version == 0 {
                     return Err(unsupported(format!("extensions.{key} needs core.repositoryformatversion 1")));
                 }
             }

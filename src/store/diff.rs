@@ -9,11 +9,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::digest::counts;
-use super::lookup::Lookup;
 use super::view::{Kept, View};
 use super::walk::{Step, Walk};
 use super::{Query, TableFile, Tables};
-use crate::model::{Error, Interrupt, RefValue, Result, Selection, Value, is_root_ref};
+use crate::model::{Interrupt, RefValue, Result, Selection, Value, is_root_ref};
 
 /// Fewer bytes are not worth passing over.
 const LEAST_RUN: usize = 4 << 10;
@@ -248,78 +247,5 @@ impl Tables {
         let size = |files: &[Arc<TableFile>]| -> usize { files.iter().map(|file| file.table().data().len()).sum() };
         let is_most = size(a.get(..shared).unwrap_or_default()) >= size(&others);
         (is_most || others.is_empty()).then(|| Self::unmerged(others))
-    }
-}
-
-/// A log that is not the same on both sides: its first entry that differs.
-#[derive(Debug)]
-pub struct LogDifference<T> {
-    /// The name of the ref.
-    pub name: Vec<u8>,
-    /// What the first side has there.
-    pub before: Option<T>,
-    /// What the second side has there.
-    pub after: Option<T>,
-}
-
-/// The names of all logs of two sides, and for each its first difference.
-#[derive(Debug)]
-pub struct LogDiff {
-    sides: [Lookup; 2],
-    names: VecDeque<Vec<u8>>,
-}
-
-impl LogDiff {
-    /// The differences in the logs of two views.
-    ///
-    /// # Errors
-    /// As [`Lookup::log_names`]; [`Error::Unsupported`] for a packed-refs file, which has none.
-    pub fn new(before: Arc<View>, after: Arc<View>, interrupt: Interrupt<'_>) -> Result<Self> {
-        for view in [&before, &after] {
-            if let Kept::Files { packed: Some(packed), logs: None, .. } = view.kept() {
-                let reason = "a packed-refs file holds no reflogs to compare".to_owned();
-                return Err(Error::Unsupported { path: packed.path().to_owned(), reason });
-            }
-        }
-        let root_refs = before.repository().is_some() && after.repository().is_some();
-        let sides = [Lookup::Frozen(before), Lookup::Frozen(after)];
-        let mut names = BTreeSet::new();
-        for side in &sides {
-            names.extend(side.log_names(interrupt)?);
-        }
-        names.retain(|name| root_refs || name.starts_with(b"refs/"));
-        Ok(Self { sides, names: names.into_iter().collect() })
-    }
-
-    /// The next log that differs; `take` keeps an entry of it.
-    ///
-    /// # Errors
-    /// As [`Lookup::log`].
-    pub fn next<T>(
-        &mut self,
-        mut take: impl FnMut(&[u8], super::LogItem<'_>) -> T,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Option<LogDifference<T>>> {
-        while let Some(name) = self.names.pop_front() {
-            let [before, after] = &self.sides;
-            let mut logs = [before.log(&name, false, interrupt)?.dated(), after.log(&name, false, interrupt)?.dated()];
-            loop {
-                let [a, b] = &mut logs;
-                let (before, after) = (a.next_entry()?, b.next_entry()?);
-                let is_same = match (&before, &after) {
-                    (Some(before), Some(after)) => before.is(after),
-                    (None, None) => break,
-                    _ => false,
-                };
-                if !is_same {
-                    let (before, after) = (before.map(|item| take(&name, item)), after.map(|item| take(&name, item)));
-                    return Ok(Some(LogDifference { name, before, after }));
-                }
-            }
-            if !interrupt() {
-                return Err(Error::Interrupted);
-            }
-        }
-        Ok(None)
     }
 }

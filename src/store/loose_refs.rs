@@ -81,17 +81,7 @@ impl LooseRefs {
             }
             there => there,
         };
-        match there {
-            There::Nothing | There::Directory => return Ok(false),
-            There::File => match Content::parse(buffer, hash) {
-                Some(Content::Oid(digits)) => self.push(name, &digits.to_ascii_lowercase(), Kind::Oid),
-                Some(Content::Symref(target)) => self.push(name, target, Kind::Symref),
-                None => self.push(name, b"", Kind::Broken(Broken::BadContent)),
-            },
-            There::Other => self.push(name, b"", Kind::Broken(Broken::NotAFile)),
-            There::Loop | There::Link(_) => self.push(name, b"", Kind::Broken(Broken::SymlinkLoop)),
-        }
-        Ok(true)
+        Ok(self.push_there(name, &there, Content::parse(buffer, hash)))
     }
 
     /// Reads `FETCH_HEAD` or `MERGE_HEAD`: the first object id of a file that may have many.
@@ -105,16 +95,28 @@ impl LooseRefs {
         hash: HashKind,
         buffer: &mut Vec<u8>,
     ) -> std::io::Result<bool> {
-        match look_through(path, buffer)? {
-            There::File => match first_oid(buffer, hash) {
-                Some(digits) => self.push(name, &digits.to_ascii_lowercase(), Kind::Oid),
-                None => self.push(name, b"", Kind::Broken(Broken::BadContent)),
-            },
-            There::Other => self.push(name, b"", Kind::Broken(Broken::NotAFile)),
-            There::Nothing | There::Directory => return Ok(false),
-            There::Loop | There::Link(_) => self.push(name, b"", Kind::Broken(Broken::SymlinkLoop)),
-        }
-        Ok(true)
+        let there = look_through(path, buffer)?;
+        Ok(self.push_there(name, &there, first_oid(buffer, hash).map(Content::Oid)))
+    }
+
+    /// Adds what is in the place of a ref, and says whether that is anything; `content` is what a file there says.
+    fn push_there(&mut self, name: &[u8], there: &There, content: Option<Content<'_>>) -> bool {
+        let why = match (there, content) {
+            (There::Nothing | There::Directory, _) => return false,
+            (There::File, Some(Content::Oid(digits))) => {
+                self.push(name, &digits.to_ascii_lowercase(), Kind::Oid);
+                return true;
+            }
+            (There::File, Some(Content::Symref(target))) => {
+                self.push(name, target, Kind::Symref);
+                return true;
+            }
+            (There::File, None) => Broken::BadContent,
+            (There::Other, _) => Broken::NotAFile,
+            (There::Loop | There::Link(_), _) => Broken::SymlinkLoop,
+        };
+        self.push(name, b"", Kind::Broken(why));
+        true
     }
 
     /// Adds a directory that leads back to itself.

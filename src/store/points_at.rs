@@ -25,7 +25,8 @@ impl Lookup {
                 Value::Nothing => false,
                 Value::Symref(target) => match frozen.resolve_any(self, target, interrupt) {
                     Ok(entry) => search.is_met_by(entry.item().value(), entry.item().peeled()),
-                    Err(Error::NoRef(_) | Error::Corrupt { .. }) => false,
+                    // A snapshot does not know where one leads that leaves its worktree.
+                    Err(Error::NoRef(_) | Error::Corrupt { .. } | Error::Unsupported { .. }) => false,
                     Err(error) => return Err(error),
                 },
                 value => search.is_met_by(value, item.peeled()),
@@ -37,10 +38,10 @@ impl Lookup {
         Ok(found)
     }
 
-    /// [`Self::resolve`]; what this does not have, such as a root ref, may be elsewhere.
+    /// [`Self::resolve`]; what this does not have, such as a root ref or another worktree's, may be elsewhere.
     fn resolve_any(&self, elsewhere: &Self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Entry> {
         match self.resolve(name, interrupt) {
-            Err(Error::NoRef(_)) => elsewhere.resolve(name, interrupt),
+            Err(Error::NoRef(_) | Error::Unsupported { .. }) => elsewhere.resolve(name, interrupt),
             resolved => resolved,
         }
     }
