@@ -59,6 +59,7 @@ def git_format(where: Path) -> str | None:
         V1 + "[extensions]\nrefstorage = reftable\nrefstorage = files\n",
         V1 + "[extensions]\nobjectformat = sha1\nrefstorage = files\n",
         V1 + "[EXTENSIONS]\nRefStorage = reftable\n",
+        "[core]\nrepositoryformatversion = 0x1\n[extensions]\nrefstorage = reftable\n",
         V1 + "[extensions]\nobjectformat = sha256\n",
         "[core]\nrepositoryformatversion = 0\nrepositoryformatversion = 1\n[extensions]\nrefstorage = reftable\n",
         # Only the file itself says what a repository is.
@@ -84,6 +85,9 @@ def test_a_configuration_is_read_as_by_git(repo: Repository, tmp_path: Path, con
         V1 + "[extensions]\nrefstorage = FILES\n",
         V1 + "[extensions]\nobjectformat = md5\n",
         V1 + '[extensions "of some"]\nkind = true\n',
+        V1 + "[extensions]\nunknown\n",
+        V1 + "[extensions]\nrefstorage = nosuch\nrefstorage = files\n",
+        "[core]\nrepositoryformatversion = 0x2\n",
         # These mean something in the newer version alone.
         "[core]\nrepositoryformatversion = 0\n[extensions]\nrefstorage = files\n",
         "[core]\nrepositoryformatversion = 0\n[extensions]\nobjectformat = sha1\n",

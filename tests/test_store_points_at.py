@@ -76,6 +76,20 @@ def test_what_packed_refs_does_not_tell_is_in_the_object_database(tmp_path: Path
     ]
 
 
+def test_a_header_that_claims_too_much_is_not_believed(tmp_path: Path) -> None:
+    # Git 2.53 and newer writes this over tags that it has not peeled; older ones then lose what they point at.
+    repo = build(tmp_path)
+    inner = repo.tag("inner", repo.commits[0])
+    repo.tag("outer", inner)
+    repo.git("pack-refs", "--all")
+    packed = repo.gitdir / "packed-refs"
+    lines = packed.read_text().splitlines()
+    assert "fully-peeled" in lines[0]
+    packed.write_text("".join(f"{line}\n" for line in lines if not line.startswith("^")))
+    assert_as_git(repo)
+    assert {ref.peeled for ref in repo.store()} == {repo.commits[0]}
+
+
 @pytest.mark.parametrize("where", ["packs", "alternates"])
 def test_tags_are_found_wherever_git_keeps_objects(tmp_path: Path, where: str) -> None:
     repo = build(tmp_path / "repo")
@@ -144,3 +158,6 @@ def test_symbolic_refs_may_lead_into_other_worktrees(tmp_path: Path, refs: Forma
         assert "refs/heads/to-side" in [ref.name for ref in where.store().points_at(main.commits[1])]
         assert where.store().resolve("refs/heads/to-side").oid == main.commits[1]
         assert where.store().resolve("refs/heads/to-main").oid == main.commits[2]
+        # A snapshot does not know where they lead, and says so.
+        with pytest.raises(refspan.UnsupportedError, match="other worktrees"):
+            where.store().snapshot().points_at(main.commits[1])

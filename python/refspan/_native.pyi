@@ -480,8 +480,8 @@ class Ref:
     def peeled(self) -> str | None:
         """What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
 
-        What the storage does not say (a loose ref) is looked up in the object database; None if it cannot be read
-        there.
+        Where the storage says nothing, the object database is asked, whatever the header of packed-refs claims; None if
+        the object cannot be read there.
         """
 
     @property
@@ -499,7 +499,7 @@ class StoreReader:
     Refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
     Iterating yields those under `refs/` in byte order of their names; `[]`, `in` and `get` take any exact name: root
     refs (`HEAD`, `ORIG_HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
-    `main-worktree/HEAD` too.
+    `main-worktree/HEAD` too; of a `Snapshot` the latter two are an `UnsupportedError`.
     """
 
     @property
@@ -519,7 +519,10 @@ class StoreReader:
         """The hash of the object ids."""
 
     def __len__(self) -> int:
-        """The number of refs under `refs/`, broken ones included. O(n)."""
+        """The number of refs under `refs/`, broken ones included. O(n).
+
+        `list(store)` asks for it first, `list(store.refs())` does not.
+        """
 
     def __bool__(self) -> bool: ...
     def __iter__(self) -> Iterator[Ref]:

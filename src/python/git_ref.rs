@@ -87,14 +87,15 @@ impl Ref {
 
     /// What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
     ///
-    /// What the storage does not say (a loose ref) is looked up in the object database; None if it cannot be read there.
+    /// Where the storage says nothing, the object database is asked, whatever the header of packed-refs claims; None if
+    /// the object cannot be read there.
     #[getter]
     fn peeled<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
         let item = self.view.item();
         match item.peeled() {
             Peeled::To(value) => hex_text(py, value),
-            Peeled::Nowhere => Ok(None),
-            Peeled::Unknown => match item.value().to_owned() {
+            // Git 2.53 and newer may claim `fully-peeled` over tags that are not, so what says nothing is not believed.
+            Peeled::Nowhere | Peeled::Unknown => match item.value().to_owned() {
                 Some(RefValue::Oid(oid)) => {
                     let peeled = self.peeled_oid(py, oid);
                     Ok(peeled.map(|peeled| hex_text(py, Value::Raw(peeled.as_raw()))).transpose()?.flatten())

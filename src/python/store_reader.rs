@@ -19,7 +19,7 @@ use crate::store::{Dwim, Entry, Location, Lookup, Query, Walk};
 /// Refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
 /// Iterating yields those under `refs/` in byte order of their names; `[]`, `in` and `get` take any exact name: root refs
 /// (`HEAD`, `ORIG_HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
-/// `main-worktree/HEAD` too.
+/// `main-worktree/HEAD` too; of a `Snapshot` the latter two are an `UnsupportedError`.
 #[pyclass(frozen, subclass, weakref, module = "refspan")]
 pub(crate) struct StoreReader {
     lookup: Lookup,

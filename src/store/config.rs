@@ -58,39 +58,45 @@ impl RepositoryFormat {
         let Some(file) = file else { return found.overridden() };
         // Without a version extensions are nothing but words.
         let Ok(version) = file.raw_value("core.repositoryformatversion") else { return found.overridden() };
-        let number = str::from_utf8(&version).ok().and_then(|version| version.trim().parse::<i64>().ok());
-        let Some(version @ 0..=1) = number else {
+        let Some(version @ 0..=1) = number(&version) else {
             return Err(unsupported(format!("core.repositoryformatversion is {version}")));
         };
         for section in file.sections_by_name("extensions").into_iter().flatten() {
             let subsection = section.header().subsection_name().map(|name| format!("{name}.")).unwrap_or_default();
             for key in section.value_names() {
                 let name = subsection.clone() + &key.to_ascii_lowercase();
-                let value = section.value(&key).unwrap_or_default().to_string();
-                match &name[..] {
-                    "noop" | "preciousobjects" | "partialclone" => continue,
-                    "worktreeconfig" => {
-                        found.has_worktree_config = value.is_empty() || is_true(value.as_ref());
-                        continue;
-                    }
-                    "noop-v1" | "compatobjectformat" | "relativeworktrees" | "submodulepathconfig" => {}
-                    "objectformat" => {
-                        found.hash = HashKind::from_name(&value)
-                            .ok_or_else(|| unsupported(format!("extensions.objectFormat is {value:?}")))?;
-                    }
-                    "refstorage" => {
-                        (found.format, found.location) = storage(&value)
-                            .ok_or_else(|| unsupported(format!("extensions.refStorage is {value:?}")))?;
-                    }
-                    _ if version == 1 => return Err(unsupported(format!("extensions.{key} is not known"))),
-                    _ => continue,
+                // Of several values the last counts, but none may be unknown. No value at all is one, too.
+                let mut values = section.values(&key);
+                if values.is_empty() {
+                    values.push(Vec::new().into());
                 }
-                if version == 0 {
-                    return Err(unsupported(format!("extensions.{key} needs core.repositoryformatversion 1")));
+                for value in values {
+                    found.extend(&name, &value.to_string(), version).map_err(unsupported)?;
                 }
             }
         }
         found.overridden()
+    }
+
+    /// Takes an extension in. Some mean something in version 1 only; unknown ones mean nothing in version 0.
+    fn extend(&mut self, name: &str, value: &str, version: i64) -> std::result::Result<(), String> {
+        let unknown = || format!("extensions.{name} is {value:?}, which is not known");
+        match name {
+            "noop" | "preciousobjects" | "partialclone" => return Ok(()),
+            "worktreeconfig" => {
+                self.has_worktree_config = value.is_empty() || is_true(value.as_ref());
+                return Ok(());
+            }
+            "noop-v1" | "compatobjectformat" | "relativeworktrees" | "submodulepathconfig" => {}
+            "objectformat" => self.hash = HashKind::from_name(value).ok_or_else(unknown)?,
+            "refstorage" => (self.format, self.location) = storage(value).ok_or_else(unknown)?,
+            _ if version == 1 => return Err(unknown()),
+            _ => return Ok(()),
+        }
+        match version {
+            0 => Err(format!("extensions.{name} needs core.repositoryformatversion 1")),
+            _ => Ok(()),
+        }
     }
 
     fn overridden(mut self) -> Result<Self> {
@@ -103,6 +109,15 @@ impl RepositoryFormat {
             (self.format, self.location) = storage(value).ok_or_else(unsupported)?;
         }
         Ok(self)
+    }
+}
+
+/// A number as git reads it: decimal, or hexadecimal behind `0x`.
+fn number(text: &[u8]) -> Option<i64> {
+    let text = str::from_utf8(text).ok()?.trim();
+    match text.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
     }
 }
 

@@ -25,8 +25,7 @@ impl Lookup {
                 Value::Nothing => false,
                 Value::Symref(target) => match frozen.resolve_any(self, target, interrupt) {
                     Ok(entry) => search.is_met_by(entry.item().value(), entry.item().peeled()),
-                    // A snapshot does not know where one leads that leaves its worktree.
-                    Err(Error::NoRef(_) | Error::Corrupt { .. } | Error::Unsupported { .. }) => false,
+                    Err(Error::NoRef(_) | Error::Corrupt { .. }) => false,
                     Err(error) => return Err(error),
                 },
                 value => search.is_met_by(value, item.peeled()),
@@ -68,9 +67,9 @@ impl Search {
             return true;
         }
         match peeled {
-            Peeled::Nowhere => false,
             Peeled::To(end) => self.is_it(end) || (self.ends_there(end) && self.chain_has_it(value)),
-            Peeled::Unknown => self.chain_has_it(value),
+            // Git 2.53 and newer may claim `fully-peeled` over tags that are not, so what says nothing is not believed.
+            Peeled::Nowhere | Peeled::Unknown => self.chain_has_it(value),
         }
     }
 
