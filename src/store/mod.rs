@@ -7,6 +7,7 @@ mod digest;
 mod discover;
 mod entry;
 mod files_walk;
+mod known;
 mod location;
 mod log_diff;
 mod log_files;

@@ -1,8 +1,7 @@
 //! Which refs lead to an object: directly, as symbolic refs, or through annotated tags, at every level of nested ones.
 
-use std::collections::HashMap;
-
 use super::entry::Peeled;
+use super::known::Known;
 use super::lookup::Lookup;
 use super::objects::Asker;
 use super::{Entry, Query};
@@ -52,14 +51,14 @@ struct Search {
     objects: Option<Asker>,
     /// If the object is itself a tag, what it peels to: only what peels to the same can lead to it.
     end: Option<Oid>,
-    /// Of the objects that were looked into, whether they lead there.
-    known: HashMap<Oid, bool>,
+    /// Objects that do not lead there.
+    known: Known,
 }
 
 impl Search {
     fn new(oid: Oid, mut objects: Option<Asker>) -> Self {
         let end = objects.as_mut().and_then(|objects| objects.peel(&oid));
-        Self { oid, hex: oid.to_hex(), objects, end, known: HashMap::new() }
+        Self { oid, hex: oid.to_hex(), objects, end, known: Known::new() }
     }
 
     fn is_met_by(&mut self, value: Value<'_>, peeled: Peeled<'_>) -> bool {
@@ -86,8 +85,11 @@ impl Search {
     }
 
     fn chain_has_it(&mut self, value: Value<'_>) -> bool {
-        let (Some(RefValue::Oid(oid)), Some(objects)) = (value.to_owned(), &mut self.objects) else { return false };
-        let sought = self.oid;
-        *self.known.entry(oid).or_insert_with(|| objects.chain(&oid).contains(&sought))
+        let (sought, objects) = (self.oid, &mut self.objects);
+        let leads_elsewhere = || match (value.to_owned(), objects) {
+            (Some(RefValue::Oid(oid)), Some(objects)) => !objects.chain(&oid).contains(&sought),
+            _ => true,
+        };
+        !self.known.holds(value, leads_elsewhere)
     }
 }

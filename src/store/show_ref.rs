@@ -9,6 +9,7 @@
 //! whose object does not exist, and so does this: a list cut short must not be taken for a whole one.
 
 use super::entry::Peeled;
+use super::known::Known;
 use super::log_item::write_hex;
 use super::lookup::Lookup;
 use super::objects::Asker;
@@ -177,7 +178,8 @@ impl Showing {
     /// Appends the line of a ref that leads to an object. Returns what git dies of.
     #[inline]
     fn show_oid(&mut self, name: &[u8], value: Value<'_>, text: &mut Vec<u8>) -> Option<Vec<u8>> {
-        if !self.known.has(value, &self.objects) {
+        let objects = &self.objects;
+        if !self.known.holds(value, || oid_of(value).is_some_and(|oid| objects.has(&oid))) {
             let mut hex = Vec::new();
             write_hex(&mut hex, value);
             return Some(bad(name, &hex));
@@ -235,33 +237,4 @@ fn oid_of(value: Value<'_>) -> Option<Oid> {
 
 fn bad(name: &[u8], hex: &[u8]) -> Vec<u8> {
     [b"git show-ref: bad ref ", name, b" (", hex, b")"].concat()
-}
-
-/// Objects that were seen lately: many refs lead to the same.
-struct Known(Vec<[u8; 64]>);
-
-impl Known {
-    const SLOTS: usize = 1 << 15;
-
-    fn new() -> Self {
-        Self(vec![[0; 64]; Self::SLOTS])
-    }
-
-    #[inline]
-    fn has(&mut self, value: Value<'_>, objects: &Asker) -> bool {
-        let (Value::Hex(bytes) | Value::Raw(bytes)) = value else { return false };
-        // Ids are as good as random: any of their bytes tell slots apart.
-        let head = bytes.first_chunk().map_or(0, |head| u64::from_be_bytes(*head));
-        let number = head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::SLOTS.trailing_zeros());
-        let Some(slot) = usize::try_from(number).ok().and_then(|number| self.0.get_mut(number)) else { return false };
-        if slot.get(..bytes.len()) == Some(bytes) {
-            return true;
-        }
-        let is_there = oid_of(value).is_some_and(|oid| objects.has(&oid));
-        if is_there {
-            *slot = [0; 64];
-            slot.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = *byte);
-        }
-        is_there
-    }
 }
