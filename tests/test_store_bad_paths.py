@@ -12,7 +12,7 @@ import pytest
 import refspan
 from refspan import RefNameError
 from store_support import Repository, Told, encode, git_refs, told
-from store_support2 import broken, read, simple
+from store_models import broken, read, simple
 from support import Ref, run_python, write_packed
 
 NAME = "refs/heads/x"

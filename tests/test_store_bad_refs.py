@@ -10,7 +10,7 @@ import refspan
 from refspan import CorruptError
 from reftable_support import Row, needs_reftables, write_table
 from store_support import Repository, Told, build, encode, told
-from store_support2 import broken, read, simple
+from store_models import broken, read, simple
 from support import HASHES, Hash, Ref, write_packed
 
 NAME = "refs/heads/x"

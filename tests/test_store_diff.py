@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from refspan import Change, Symref
 from reftable_support import needs_reftables
 from store_support import build, encode
-from store_support2 import (
+from store_models import (
     KINDS,
     STORES,
     TABLES,

@@ -12,7 +12,7 @@ import refspan
 from refspan import CorruptError, LogEntry, PackedRefs
 from reftable_support import NO_COMPACTION, needs_reftables
 from store_support import FORMATS, Format, Repository, build, encode
-from store_support2 import Difference, Refs, Values, differences, expected
+from store_models import Difference, Refs, Values, differences, expected
 from support import HASHES, Hash, Ref, header, split_records, write_packed
 
 ZEROS = b"0" * 40

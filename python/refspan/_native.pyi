@@ -24,6 +24,7 @@ __all__ = [
     "Symref",
     "__version__",
     "diff",
+    "is_below_a_file",
     "is_well_formed",
     "list_refs",
     "open",
@@ -46,6 +47,9 @@ def show_ref(reader: RefReader, write: Callable[[bytes], object], report: Callab
     are only reported. A stack: what lies below `refs/`, symbolic refs by what they resolve to. A single table: every
     record, as it is. Raises `CorruptError` behind everything that could be read. O(n); Ctrl-C works between pieces.
     """
+
+def is_below_a_file(store: StoreReader, name: _Name) -> bool:
+    """Whether looking for a loose ref of that name ends at a file where a directory should be."""
 
 def is_well_formed(name: _Name) -> bool:
     """Whether `git check-ref-format --allow-onelevel` accepts the name."""
@@ -147,7 +151,7 @@ class RefReader:
         In packed-refs with `^` line and LF; in a table with the name shortened by what it shares with the one before.
         """
 
-    def points_at(self, oid: str | Buffer) -> Iterator[RefView]:
+    def points_at(self, oid: str | Buffer | Ref) -> Iterator[RefView]:
         """The refs whose object id, or whose peeled object id, is `oid`, in order.
 
         `oid` is hex text or hex bytes (40 or 64 digits, of either case) or raw bytes (20 or 32); one of another hash
@@ -561,11 +565,12 @@ class StoreReader:
     def names(self, prefix: _Name | None = None) -> Iterator[str]:
         """The names alone; otherwise as `refs(prefix)`."""
 
-    def points_at(self, oid: str | Buffer) -> Iterator[Ref]:
+    def points_at(self, oid: str | Buffer | Ref) -> Iterator[Ref]:
         """The refs under `refs/` that lead to `oid`: as `git for-each-ref --points-at`.
 
         Directly, as a symbolic ref, or through annotated tags, nested ones at every level. What no file tells
-        of a tag is looked up in the object database. O(n); Ctrl-C works.
+        of a tag is looked up in the object database. `oid` is hex or raw, or a direct `Ref`, which stands for its
+        object id; `InvalidValueError` for one of another hash. O(n); Ctrl-C works.
         """
 
     @property

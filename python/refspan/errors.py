@@ -167,6 +167,9 @@ class RepositoryNotFoundError(Error, FileNotFoundError):
         super().__init__(errno.ENOENT, "not a git repository", path)
         self.path = path
 
+    def __str__(self) -> str:
+        return f"not a git repository, nor below one: {self.path!r}"
+
     def __reduce__(self) -> tuple[type[RepositoryNotFoundError], tuple[str]]:
         return type(self), (self.path,)
 

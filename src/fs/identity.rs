@@ -41,22 +41,6 @@ impl Identity {
         }
     }
 
-    /// The size of the file, in bytes.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Whether this can be that file after something was appended to it.
-    #[must_use]
-    pub fn has_grown_from(&self, then: &Self) -> bool {
-        #[cfg(unix)]
-        let is_same = (self.unix.device, self.unix.inode) == (then.unix.device, then.unix.inode);
-        #[cfg(not(unix))]
-        let is_same = self.times[1] == then.times[1];
-        is_same && self.size >= then.size
-    }
-
     /// The identity that these attributes describe.
     #[cfg(unix)]
     #[must_use]

@@ -5,9 +5,11 @@ mod dir;
 mod identity;
 mod open;
 mod small;
+mod tail;
 
 pub use backing::Backing;
 pub use dir::list;
 pub use identity::Identity;
 pub use open::{absolute, is_a_directory, is_a_loop, load, load_file, open};
-pub use small::{There, is_nothing, look, look_through};
+pub use small::{MOST, There, is_nothing, look, look_through, read_through};
+pub use tail::{Tail, tail};

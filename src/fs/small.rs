@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::open::{open_as_it_is, open_no_wait};
 
-/// More than this is read of none of them. (Git accepts 1 MiB of a `.git` file; a path has 4 KiB at the most.)
-const MOST: u64 = 64 << 10;
+/// More than this is not read of a loose ref. (A path has 4 KiB at the most.)
+pub const MOST: usize = 64 << 10;
 
 /// What there is at a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum There {
 pub fn look(path: &Path, buffer: &mut Vec<u8>) -> io::Result<There> {
     // A link that has become a file between the two calls, or the other way round: look again.
     for _ in 0..3 {
-        match read(open_as_it_is(path), buffer)? {
+        match read(open_as_it_is(path), MOST, buffer)? {
             There::Loop => {}
             there => return Ok(there),
         }
@@ -52,10 +52,18 @@ pub fn look(path: &Path, buffer: &mut Vec<u8>) -> io::Result<There> {
 /// # Errors
 /// As [`look`].
 pub fn look_through(path: &Path, buffer: &mut Vec<u8>) -> io::Result<There> {
-    read(open_no_wait(path), buffer)
+    read(open_no_wait(path), MOST, buffer)
 }
 
-fn read(file: io::Result<std::fs::File>, buffer: &mut Vec<u8>) -> io::Result<There> {
+/// [`look_through`] that reads all of a file.
+///
+/// # Errors
+/// As [`look`].
+pub fn read_through(path: &Path, buffer: &mut Vec<u8>) -> io::Result<There> {
+    read(open_no_wait(path), usize::MAX, buffer)
+}
+
+fn read(file: io::Result<std::fs::File>, most: usize, buffer: &mut Vec<u8>) -> io::Result<There> {
     buffer.clear();
     let file = match file {
         Ok(file) => file,
@@ -71,7 +79,7 @@ fn read(file: io::Result<std::fs::File>, buffer: &mut Vec<u8>) -> io::Result<The
     if !meta.is_file() {
         return Ok(There::Other);
     }
-    file.take(MOST).read_to_end(buffer)?;
+    file.take(u64::try_from(most).unwrap_or(u64::MAX)).read_to_end(buffer)?;
     Ok(There::File)
 }
 

@@ -42,8 +42,9 @@ impl<'a> LogLine<'a> {
             (name, [_, email @ ..]) => (name.strip_suffix(b" ").unwrap_or(name), email),
             (name, []) => (name, &b""[..]),
         };
-        // More space than one is let pass.
+        // More space than one is let pass, and so is a sign.
         let rest = rest.trim_ascii_start();
+        let rest = rest.strip_prefix(b"+").unwrap_or(rest);
         let (time, rest) = rest.split_at_checked(memchr(b' ', rest)?)?;
         let time = number(time).filter(|time| *time != 0)?;
         let (zone, rest) = rest.strip_prefix(b" ")?.split_at_checked(5)?;

@@ -92,13 +92,18 @@ pub(super) fn not_patterns(py: Python<'_>, names: &[Name<'_>]) -> PyResult<()> {
     }
 }
 
-/// An object id from hex `str`, hex bytes or raw bytes.
+/// An object id from hex `str`, hex bytes or raw bytes, or the one that a `Ref` holds.
 pub(super) fn oid(value: &Bound<'_, PyAny>) -> PyResult<Oid> {
+    if let Ok(found) = value.cast::<Ref>() {
+        let oid = found.get().direct_oid();
+        return oid.ok_or_else(|| raise(value.py(), "InvalidValueError", (None::<&str>, value)));
+    }
     let oid = if let Ok(hex) = value.cast::<PyString>() {
         hex.to_str().ok().and_then(|hex| Oid::from_hex(hex.as_bytes()))
     } else {
         let bytes = bytes_of(value)?;
-        let bytes = bytes.ok_or_else(|| PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes"))?;
+        let bytes =
+            bytes.ok_or_else(|| PyTypeError::new_err("an object id is hex str, hex bytes or raw bytes, or a Ref"))?;
         Oid::from_raw(&bytes).or_else(|| Oid::from_hex(&bytes))
     };
     oid.ok_or_else(|| raise(value.py(), "InvalidValueError", (None::<&str>, value)))

@@ -44,6 +44,14 @@ impl Ref {
         self.view.item().name()
     }
 
+    /// The object id that it holds itself.
+    pub(super) fn direct_oid(&self) -> Option<Oid> {
+        match self.view.item().value().to_owned()? {
+            RefValue::Oid(oid) => Some(oid),
+            RefValue::Symref(_) => None,
+        }
+    }
+
     fn peeled_oid(&self, py: Python<'_>, oid: Oid) -> Option<Oid> {
         let repository = self.repository.as_ref()?;
         py.detach(|| repository.objects.asker().peel(&oid))

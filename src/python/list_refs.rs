@@ -16,6 +16,12 @@ pub(super) fn is_well_formed(name: Name<'_>) -> bool {
     model::is_well_formed(name.as_bytes())
 }
 
+/// Whether looking for a loose ref of that name ends at a file where a directory should be.
+#[pyfunction]
+pub(super) fn is_below_a_file(store: &Bound<'_, StoreReader>, name: Name<'_>) -> bool {
+    store.get().lookup().is_below_a_file(name.as_bytes())
+}
+
 /// Give `write` the lines of `git show-ref`, piece by piece. Returns how many refs were shown, and what git dies of.
 ///
 /// `names`: these refs, as `--verify` shows them. Else `head`: `HEAD` first; then the refs below each of `prefixes` that

@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use super::git_ref::{Ref, Symref};
     #[pymodule_export]
-    use super::list_refs::{is_well_formed, list_refs};
+    use super::list_refs::{is_below_a_file, is_well_formed, list_refs};
     #[pymodule_export]
     use super::log_entry::LogEntry;
     #[pymodule_export]

@@ -9,13 +9,11 @@ use pyo3::prelude::*;
 use super::args;
 use super::bulk::bulk;
 use super::store_reader::StoreReader;
-use crate::store::{Location, Lookup, Store};
+use crate::store::{Live, Lookup};
 
 /// A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`.
 #[pyclass(frozen, extends = StoreReader, module = "refspan")]
-pub(crate) struct RefStore {
-    store: Arc<Store>,
-}
+pub(crate) struct RefStore {}
 
 #[pymethods]
 impl RefStore {
@@ -24,13 +22,14 @@ impl RefStore {
     /// It holds the worktree's refs and logs; those of other worktrees (`worktrees/<id>/…`) are an `UnsupportedError`.
     /// The logs of a files repository are remembered by their size: should one have been rewritten (expired) or
     /// deleted when it is read, that is an `UnsupportedError` too.
-    fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
-        let view = bulk(py, |interrupt| self.store.snapshot(interrupt))?;
+    fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Py<Snapshot>> {
+        let (py, lookup) = (slf.py(), slf.as_super().get().lookup());
+        let view = bulk(py, |interrupt| lookup.snapshot(interrupt))?;
         Py::new(py, PyClassInitializer::from(StoreReader::new(Lookup::Frozen(view))).add_subclass(Snapshot {}))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf.py(), "RefStore", &slf.get().store.repository().location)
+        repr(slf.py(), "RefStore", slf.as_super().get())
     }
 }
 
@@ -41,14 +40,13 @@ pub(crate) struct Snapshot {}
 #[pymethods]
 impl Snapshot {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        match slf.as_super().get().location() {
-            Some(location) => repr(slf.py(), "Snapshot", location),
-            None => Ok("<Snapshot>".to_owned()),
-        }
+        repr(slf.py(), "Snapshot", slf.as_super().get())
     }
 }
 
-fn repr(py: Python<'_>, class: &str, location: &Location) -> PyResult<String> {
+fn repr(py: Python<'_>, class: &str, reader: &StoreReader) -> PyResult<String> {
+    let Some(repository) = reader.lookup().repository() else { return Ok(format!("<{class}>")) };
+    let location = &repository.location;
     let path = location.git_dir().as_os_str().into_pyobject(py)?.repr()?;
     Ok(format!("<{class} {path} {}, {}>", location.format().name(), location.hash().name()))
 }
@@ -66,8 +64,7 @@ fn repr(py: Python<'_>, class: &str, location: &Location) -> PyResult<String> {
 #[pyo3(signature = (path=None, *, worktree=None))]
 pub(super) fn open(py: Python<'_>, path: Option<PathBuf>, worktree: Option<OsString>) -> PyResult<Py<RefStore>> {
     let path = path.map(args::path).transpose()?;
-    let store = bulk(py, |_| Store::open(path.as_deref(), worktree.as_deref()))?;
-    let store = Arc::new(store);
-    let reader = StoreReader::new(Lookup::Live(store.clone()));
-    Py::new(py, PyClassInitializer::from(reader).add_subclass(RefStore { store }))
+    let live = bulk(py, |_| Live::open(path.as_deref(), worktree.as_deref()))?;
+    let reader = StoreReader::new(Lookup::Live(Arc::new(live)));
+    Py::new(py, PyClassInitializer::from(reader).add_subclass(RefStore {}))
 }

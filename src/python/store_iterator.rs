@@ -66,8 +66,10 @@ fn next<T>(py: Python<'_>, state: &Mutex<State>, take: impl FnOnce(&mut State, S
             Ok(None) => return Ok(None),
             Err(error) => {
                 drop(state);
+                py.check_signals()?;
                 match error {
-                    Error::Interrupted => py.check_signals()?,
+                    // Others may want their turn, too.
+                    Error::Interrupted => py.detach(|| ()),
                     error => return Err(to_py(py, error)),
                 }
             }
@@ -139,7 +141,7 @@ impl State {
                 let source = self.sides[*side].source(py, *number, cursor.batch());
                 (source, cursor.index().into(), Slot::Table(*side, *number))
             }
-            Step::Root(_) => return self.walk.entry(step).map(Taken::Alone),
+            Step::Outside(_) => return self.walk.entry(step).map(Taken::Alone),
         };
         if let Some(source) = source {
             return Some(match self.recent(slot).reuse(py, &source, parts) {
@@ -191,9 +193,23 @@ impl StoreNames {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        // Copied while the walk stands there.
-        let name = next(py, &self.0, |state, step| state.walk.item(&step).name().to_vec())?;
-        name.map(|name| refname(py, &name)).transpose()
+        // Copied while the walk stands there; most names fit.
+        let mut short = [0; 128];
+        let name = next(py, &self.0, |state, step| {
+            let item = state.walk.item(&step);
+            match short.get_mut(..item.name().len()) {
+                Some(copy) => {
+                    copy.copy_from_slice(item.name());
+                    Ok(item.name().len())
+                }
+                None => Err(item.name().to_vec()),
+            }
+        })?;
+        match name {
+            None => Ok(None),
+            Some(Ok(len)) => refname(py, &short[..len]).map(Some),
+            Some(Err(long)) => refname(py, &long).map(Some),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::git_ref::Ref;
 use super::ref_view::refname;
 use super::reflog_iterator::{LogNames, ReflogIterator};
 use super::store_iterator::{FoundRefs, StoreIterator, StoreNames};
-use crate::store::{Dwim, Entry, Location, Lookup, Query, Walk};
+use crate::store::{Dwim, Entry, Lookup, Query, Walk};
 
 /// What `RefStore` and `Snapshot` have in common; not to be made on its own.
 ///
@@ -34,17 +34,13 @@ impl StoreReader {
         &self.lookup
     }
 
-    pub(super) fn location(&self) -> Option<&Location> {
-        self.lookup.repository().map(|repository| &repository.location)
-    }
-
     fn find(&self, py: Python<'_>, name: &[u8]) -> PyResult<Option<Ref>> {
         let found = bulk(py, |interrupt| self.lookup.find(name, interrupt))?;
         found.map(|entry| self.made(py, entry)).transpose()
     }
 
     fn made(&self, py: Python<'_>, entry: Entry) -> PyResult<Ref> {
-        Ref::of(py, entry, self.lookup.repository())
+        Ref::of(py, entry, self.lookup.repository().as_ref())
     }
 
     fn walk(&self, py: Python<'_>, query: Query) -> PyResult<Walk> {
@@ -64,25 +60,25 @@ impl StoreReader {
     /// The absolute path of the worktree's git directory.
     #[getter]
     fn git_dir(&self) -> OsString {
-        self.location().map(|location| location.git_dir().into()).unwrap_or_default()
+        self.lookup.repository().map(|repository| repository.location.git_dir().into()).unwrap_or_default()
     }
 
     /// The absolute path of the git directory that all worktrees share.
     #[getter]
     fn common_dir(&self) -> OsString {
-        self.location().map(|location| location.common_dir().into()).unwrap_or_default()
+        self.lookup.repository().map(|repository| repository.location.common_dir().into()).unwrap_or_default()
     }
 
     /// How the refs are stored.
     #[getter]
     fn format(&self) -> Option<&'static str> {
-        self.location().map(|location| location.format().name())
+        self.lookup.repository().map(|repository| repository.location.format().name())
     }
 
     /// The hash of the object ids.
     #[getter]
     fn hash(&self) -> Option<&'static str> {
-        self.location().map(|location| location.hash().name())
+        self.lookup.repository().map(|repository| repository.location.hash().name())
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -169,11 +165,15 @@ impl StoreReader {
     /// The refs under `refs/` that lead to `oid`: as `git for-each-ref --points-at`.
     ///
     /// Directly, as a symbolic ref, or through annotated tags, nested ones at every level. What no file tells
-    /// of a tag is looked up in the object database. O(n); Ctrl-C works.
+    /// of a tag is looked up in the object database. `oid` is hex or raw, or a direct `Ref`, which stands for its object
+    /// id; `InvalidValueError` for one of another hash. O(n); Ctrl-C works.
     fn points_at(&self, oid: &Bound<'_, PyAny>) -> PyResult<FoundRefs> {
-        let (py, oid) = (oid.py(), args::oid(oid)?);
+        let (py, value, oid) = (oid.py(), oid, args::oid(oid)?);
+        if self.lookup.repository().is_some_and(|repository| repository.location.hash() != oid.kind()) {
+            return Err(raise(py, "InvalidValueError", (None::<&str>, value)));
+        }
         let found = bulk(py, |interrupt| self.lookup.points_at(&oid, interrupt))?;
-        Ok(FoundRefs::new(self.lookup.repository().cloned(), found))
+        Ok(FoundRefs::new(self.lookup.repository(), found))
     }
 
     /// `HEAD` as it is: symbolic, also if its branch is unborn, or detached. Raises `RefNotFoundError` without one.

@@ -10,7 +10,7 @@ use gix_config::path::interpolate;
 use gix_config::{File, Source};
 
 use super::discover::{GitDirs, is_true};
-use crate::fs::{self, There, look_through};
+use crate::fs::{self, There, read_through};
 use crate::model::{Error, HashKind, Result};
 
 /// How refs are stored.
@@ -50,7 +50,7 @@ impl RepositoryFormat {
     /// [`Error::Io`], [`Error::Corrupt`]; [`Error::Unsupported`] for a version, format, hash or extension that is not
     /// known.
     pub(super) fn read(dirs: &GitDirs) -> Result<Self> {
-        let path = dirs.common.join("config");
+        let path = dirs.config();
         let file = read(&path, Source::Local, init::Options::default())?;
         let unsupported = |reason: String| Error::Unsupported { path: path.clone(), reason };
         let mut found =
@@ -208,7 +208,7 @@ fn sources(dirs: &GitDirs, format: &RepositoryFormat, home: Option<&Path>) -> Ve
         sources.extend(xdg.map(|dir| (dir.join("git/config"), Source::User)));
         sources.extend(home.map(|home| (home.join(".gitconfig"), Source::User)));
     }
-    sources.push((dirs.common.join("config"), Source::Local));
+    sources.push((dirs.config(), Source::Local));
     if format.has_worktree_config {
         sources.push((dirs.own.join("config.worktree"), Source::Local));
     }
@@ -218,7 +218,7 @@ fn sources(dirs: &GitDirs, format: &RepositoryFormat, home: Option<&Path>) -> Ve
 /// A configuration file; `None` if there is none.
 fn read(path: &Path, source: Source, options: init::Options<'_>) -> Result<Option<File>> {
     let mut text = Vec::new();
-    let there = look_through(path, &mut text).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let there = read_through(path, &mut text).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     let error = match there {
         There::File => {
             let meta = Metadata { path: Some(path.to_owned()), ..Metadata::from(source) };

@@ -12,9 +12,10 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use sha2::{Digest, Sha256};
 
 use super::log_item::write_hex;
+use super::logs::BREATH;
 use super::lookup::Lookup;
 use super::{Item, Query};
-use crate::model::{Interrupt, Result, Value, is_pseudoref};
+use crate::model::{Error, Interrupt, Result, Value, is_pseudoref};
 
 /// Text is hashed in pieces of about this size; from the second on by a thread of its own.
 const PIECE: usize = 256 << 10;
@@ -30,7 +31,7 @@ impl Lookup {
     /// The digest of all refs, with `logs` of all reflogs too.
     ///
     /// # Errors
-    /// As [`Store::snapshot`](super::Store::snapshot) and [`Self::log`].
+    /// As [`Self::snapshot`] and [`Self::log`].
     pub fn digest(&self, logs: bool, interrupt: Interrupt<'_>) -> Result<String> {
         let query = Query::all(true);
         let view = if logs { self.snapshot(interrupt)? } else { self.view(&query, interrupt)? };
@@ -48,8 +49,13 @@ impl Lookup {
                 let frozen = Self::Frozen(view);
                 for name in frozen.log_names(interrupt)? {
                     let mut log = frozen.log(&name, false, interrupt)?.dated();
+                    let mut count = 0_usize;
                     while let Some(entry) = log.next_entry()? {
                         entry.write(text.bytes(), &name);
+                        count += 1;
+                        if count.is_multiple_of(BREATH) && !interrupt() {
+                            return Err(Error::Interrupted);
+                        }
                     }
                 }
             }

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::fs::{self, There, look, look_through};
+use crate::fs::{self, There, look, read_through};
 use crate::model::{Error, Result};
 
 /// The two directories of a repository, seen from one worktree; absolute.
@@ -17,8 +17,10 @@ use crate::model::{Error, Result};
 pub(super) struct GitDirs {
     /// The worktree's own.
     pub(super) own: PathBuf,
-    /// That of all worktrees.
+    /// That of all worktrees, for the configuration and objects; what `GIT_COMMON_DIR` says, if that counts.
     pub(super) common: PathBuf,
+    /// The same for refs, whatever the environment says.
+    pub(super) shared: PathBuf,
     /// Where objects are.
     pub(super) objects: PathBuf,
 }
@@ -43,7 +45,7 @@ impl GitDirs {
     /// # Errors
     /// [`Error::NoRepository`] if there is none.
     pub(super) fn linked(&self, id: &OsStr) -> Result<Self> {
-        let own = self.common.join("worktrees").join(id);
+        let own = self.shared.join("worktrees").join(id);
         let is_plain = Path::new(id).components().count() == 1 && own.file_name() == Some(id);
         if !is_plain || !head_is_sound(&own) {
             return Err(Error::NoRepository(own));
@@ -51,11 +53,30 @@ impl GitDirs {
         Ok(Self { own, ..self.clone() })
     }
 
+    /// Whether it still is a repository.
+    ///
+    /// # Errors
+    /// [`Error::NoRepository`] if it is not.
+    pub(super) fn check(&self) -> Result<()> {
+        let is_sound = head_is_sound(&self.own) && self.objects.is_dir() && self.common.join("refs").is_dir();
+        if is_sound { Ok(()) } else { Err(Error::NoRepository(self.own.clone())) }
+    }
+
+    /// The file that says which format the refs have.
+    pub(super) fn config(&self) -> PathBuf {
+        self.common.join("config")
+    }
+
     /// A git directory, or the file that says where it is.
     fn named(path: &Path, has_environment: bool) -> Result<Self> {
         let none = || Error::NoRepository(path.to_owned());
         let path = real(path)?.ok_or_else(none)?;
-        let dir = if path.is_file() { read_git_file(&path)?.ok_or_else(none)? } else { path.clone() };
+        let dir = match (path.is_file(), path.file_name() == Some(OsStr::new(".git"))) {
+            (true, true) => read_git_file(&path)?.ok_or_else(none)?,
+            // Another name says nothing; if it is no such file, it is just some file.
+            (true, false) => read_git_file(&path).ok().flatten().ok_or_else(none)?,
+            (false, _) => path.clone(),
+        };
         Self::at(&dir, has_environment).ok_or_else(none)
     }
 
@@ -79,8 +100,12 @@ impl GitDirs {
                 let target = read_git_file(&dot_git)?.ok_or_else(none)?;
                 return Self::at(&target, has_environment).ok_or(Error::NoRepository(target));
             }
-            if let Some(found) = Self::at(&dot_git, has_environment).or_else(|| Self::at(dir, has_environment)) {
-                return Ok(found);
+            for candidate in [&dot_git, dir] {
+                if let Some(found) = Self::at(candidate, has_environment) {
+                    return Ok(found);
+                }
+                // Not an outer repository instead of one that is broken.
+                amid_migration(candidate)?;
             }
         }
         Err(none())
@@ -92,9 +117,10 @@ impl GitDirs {
             return None;
         }
         let variable = |name| env::var_os(name).filter(|_| has_environment).map(|dir| fs::absolute(Path::new(&dir)));
-        let common = variable("GIT_COMMON_DIR").or_else(|| common_dir(dir)).unwrap_or_else(|| dir.to_owned());
+        let shared = common_dir(dir).unwrap_or_else(|| dir.to_owned());
+        let common = variable("GIT_COMMON_DIR").unwrap_or_else(|| shared.clone());
         let objects = variable("GIT_OBJECT_DIRECTORY").unwrap_or_else(|| common.join("objects"));
-        let found = Self { own: dir.to_owned(), common, objects };
+        let found = Self { own: dir.to_owned(), common, shared, objects };
         (found.objects.is_dir() && found.common.join("refs").is_dir()).then_some(found)
     }
 }
@@ -119,6 +145,22 @@ fn read_git_file(path: &Path) -> Result<Option<PathBuf>> {
     real(&path.parent().unwrap_or(path).join(target))
 }
 
+/// A migration to the other format that was interrupted leaves a repository without `HEAD`, and the refs in a folder.
+fn amid_migration(dir: &Path) -> Result<()> {
+    let entries = match dir.read_dir() {
+        Ok(entries) if dir.join("objects").is_dir() && !dir.join("HEAD").exists() => entries,
+        _ => return Ok(()),
+    };
+    let is_left = |name: &OsStr| name.as_encoded_bytes().starts_with(b"ref_migration.");
+    match entries.filter_map(std::result::Result::ok).find(|entry| is_left(&entry.file_name())) {
+        Some(entry) => {
+            let reason = "a migration of the refs was interrupted, and left them here".to_owned();
+            Err(Error::Corrupt { path: entry.path(), offset: 0, line: None, reason })
+        }
+        None => Ok(()),
+    }
+}
+
 /// What `commondir` in a linked worktree's git directory says.
 fn common_dir(dir: &Path) -> Option<PathBuf> {
     let text = read_line(&dir.join("commondir")).ok()??;
@@ -129,7 +171,7 @@ fn common_dir(dir: &Path) -> Option<PathBuf> {
 /// The content of a file without the line ends at its end; `None` if there is no file.
 fn read_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
-    if look_through(path, &mut text)? != There::File {
+    if read_through(path, &mut text)? != There::File {
         return Ok(None);
     }
     while let Some(b'\n' | b'\r') = text.last() {
@@ -142,13 +184,10 @@ fn read_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
 fn head_is_sound(dir: &Path) -> bool {
     let path = dir.join("HEAD");
     let mut text = Vec::new();
-    let there = match look(&path, &mut text) {
-        Ok(There::Link(target)) if target.as_os_str().as_encoded_bytes().starts_with(b"refs/") => return true,
-        Ok(There::Link(_)) => look_through(&path, &mut text),
-        there => there,
-    };
-    if !matches!(there, Ok(There::File)) {
-        return false;
+    match look(&path, &mut text) {
+        Ok(There::Link(target)) => return target.as_os_str().as_encoded_bytes().starts_with(b"refs/"),
+        Ok(There::File) => {}
+        _ => return false,
     }
     match text.strip_prefix(b"ref:") {
         Some(target) => target.trim_ascii_start().starts_with(b"refs/"),

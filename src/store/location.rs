@@ -1,6 +1,5 @@
 //! Where the refs of a repository are, and in which format.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::config::{Config, Format, RepositoryFormat};
@@ -25,47 +24,46 @@ pub struct Location {
 }
 
 impl Location {
-    /// The repository that `path` lies in, or the one that the environment names; `worktree` picks a linked worktree.
+    /// What the configuration says of the repository in these directories.
     ///
     /// # Errors
-    /// [`Error::NoRepository`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
-    pub fn find(path: Option<&Path>, worktree: Option<&OsStr>) -> Result<Self> {
-        let mut dirs = GitDirs::find(path)?;
-        if let Some(id) = worktree {
-            dirs = dirs.linked(id)?;
-        }
+    /// [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+    pub(super) fn at(dirs: GitDirs) -> Result<Self> {
         let repository = RepositoryFormat::read(&dirs)?;
         let config = Config::read(&dirs, &repository)?;
         let RepositoryFormat { format, hash, location, .. } = repository;
-        let (mut own, mut shared) = (dirs.own.clone(), dirs.common.clone());
+        let (mut own, mut shared) = (dirs.own.clone(), dirs.shared.clone());
         if let Some(location) = location {
             shared = shared.join(location);
             own.clone_from(&shared);
-            if dirs.own != dirs.common {
+            if dirs.own != dirs.shared {
                 own = own.join("worktrees").join(dirs.own.file_name().unwrap_or_default());
             }
         }
         let found = Self { dirs, format, hash, own, shared, config };
-        found.is_whole()?;
+        let stack = found.stack_dir();
+        if found.format == Format::Reftable && !stack.is_dir() {
+            return Err(unfinished(stack, "the refs should be in tables, but there are none"));
+        }
+        found.check_head()?;
         Ok(found)
     }
 
-    /// An unfinished migration leaves what no answer can be right for.
-    fn is_whole(&self) -> Result<()> {
+    /// Whether there is a `HEAD` as refs in files have one: without it nothing that is missing can be believed, and with
+    /// the stub of the other format a migration is under way, or was never finished.
+    pub(super) fn check_head(&self) -> Result<()> {
+        if self.format != Format::Files {
+            return Ok(());
+        }
         let head = self.own.join("HEAD");
         let mut text = Vec::new();
-        let there = look(&head, &mut text).map_err(|source| Error::Io { path: head.clone(), source })?;
-        let is_stub = there == There::File && Content::parse(&text, self.hash) == Some(Content::Symref(STUB));
-        let damaged =
-            |path, reason: &str| Err(Error::Corrupt { path, offset: 0, line: None, reason: reason.to_owned() });
-        if self.format == Format::Files && is_stub {
-            return damaged(head, "HEAD says that the refs are in tables, the configuration that they are in files");
+        match look(&head, &mut text).map_err(|source| Self::failed(&head, source))? {
+            There::Nothing | There::Directory => Err(Error::NoRepository(self.own.clone())),
+            There::File if Content::parse(&text, self.hash) == Some(Content::Symref(STUB)) => {
+                Err(unfinished(head, "HEAD says that the refs are in tables, but they should be in files"))
+            }
+            _ => Ok(()),
         }
-        let stack = self.stack_dir();
-        if self.format == Format::Reftable && !stack.is_dir() {
-            return damaged(stack, "the configuration says that the refs are in tables, but there are none");
-        }
-        Ok(())
     }
 
     /// The worktree's git directory.
@@ -124,7 +122,17 @@ impl Location {
         self.shared.join("reftable")
     }
 
+    /// The directories.
+    pub(super) fn dirs(&self) -> &GitDirs {
+        &self.dirs
+    }
+
     pub(super) fn failed(path: &Path, source: std::io::Error) -> Error {
         Error::Io { path: fs::absolute(path), source }
     }
+}
+
+/// A migration from one format to the other leaves what no answer can be right for.
+fn unfinished(path: PathBuf, reason: &str) -> Error {
+    Error::Corrupt { path, offset: 0, line: None, reason: format!("{reason}: an unfinished migration?") }
 }

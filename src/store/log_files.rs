@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::location::Location;
-use crate::fs::{self, Backing, Identity, is_nothing};
+use crate::fs::{self, Backing, Tail, is_nothing, tail};
 use crate::model::{Error, Interrupt, Place, Result, Scope, is_well_formed};
 
-/// Logs as they stood at one moment. Git only ever appends to one, or replaces it: so its size tells what it held.
+/// Logs as they stood at one moment. Git only ever appends to one, or replaces it: so its size and its end tell what it
+/// held. (That it is the same file would not: a log that is deleted may leave its inode to the next one.)
 #[derive(Debug)]
-pub(super) struct LogFiles(BTreeMap<Vec<u8>, (PathBuf, Identity)>);
+pub(super) struct LogFiles(BTreeMap<Vec<u8>, (PathBuf, Tail)>);
 
 impl LogFiles {
     /// All logs that a worktree sees, as they are now.
@@ -18,9 +19,8 @@ impl LogFiles {
         let mut logs = BTreeMap::new();
         for name in names(location)? {
             let Some(path) = location.path_of_log(&name) else { continue };
-            let identity = Identity::at(&path).map_err(|source| Location::failed(&path, source))?;
-            if let Some(identity) = identity {
-                logs.insert(name, (path, identity));
+            if let Some(end) = tail(&path).map_err(|source| Location::failed(&path, source))? {
+                logs.insert(name, (path, end));
             }
         }
         Ok(Self(logs))
@@ -33,10 +33,9 @@ impl LogFiles {
     /// What a log held then; `None` if there was none.
     pub(super) fn open(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<(Arc<Backing>, usize)>> {
         let Some((path, then)) = self.0.get(name) else { return Ok(None) };
-        let opened = open(path, interrupt)?;
-        match opened {
-            Some((backing, now)) if now.has_grown_from(then) => {
-                let len = usize::try_from(then.size()).unwrap_or(usize::MAX).min(backing.len());
+        match open(path, interrupt)? {
+            Some(backing) if then.ends_in(&backing) => {
+                let len = usize::try_from(then.len()).unwrap_or(usize::MAX).min(backing.len());
                 Ok(Some((Arc::new(backing), len)))
             }
             _ => {
@@ -50,12 +49,12 @@ impl LogFiles {
 /// What the log of a ref holds now; `None` if there is none.
 pub(super) fn open_log(location: &Location, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Arc<Backing>>> {
     let Some(path) = location.path_of_log(name) else { return Ok(None) };
-    Ok(open(&path, interrupt)?.map(|(backing, _)| Arc::new(backing)))
+    Ok(open(&path, interrupt)?.map(Arc::new))
 }
 
-fn open(path: &Path, interrupt: Interrupt<'_>) -> Result<Option<(Backing, Identity)>> {
+fn open(path: &Path, interrupt: Interrupt<'_>) -> Result<Option<Backing>> {
     match fs::load(path, true, interrupt) {
-        Ok(loaded) => Ok(Some(loaded)),
+        Ok((backing, _)) => Ok(Some(backing)),
         Err(Error::Io { source, .. }) if is_nothing(&source) || source.kind() == std::io::ErrorKind::IsADirectory => {
             Ok(None)
         }
@@ -74,6 +73,7 @@ pub(super) fn names(location: &Location) -> Result<Vec<Vec<u8>>> {
         own.retain(|name| Place::of(name).scope == Scope::Current);
         names.append(&mut own);
     }
+    location.check_head()?;
     names.sort_unstable();
     Ok(names)
 }

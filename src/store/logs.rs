@@ -14,8 +14,11 @@ use super::view::Kept;
 use super::{LogWalk, Tables};
 use crate::fs::Backing;
 use crate::loose::{LogLine, last_line};
-use crate::model::{HashKind, Interrupt, Place, Result, Scope, Span};
+use crate::model::{Error, HashKind, Interrupt, Place, Result, Scope, Span};
 use crate::reftable::LogCursor;
+
+/// Entries that are read between two questions to an interrupt.
+pub(super) const BREATH: usize = 1 << 14;
 
 /// The entries of one ref's log, to be walked over once.
 #[derive(Debug)]
@@ -105,7 +108,7 @@ impl Log {
         Self { walk: Walk::Text { bytes, rest: 0..len, is_reverse, hash }, skipped: 0 }
     }
 
-    fn tables(tables: Arc<Tables>, name: &[u8], is_reverse: bool) -> Result<Self> {
+    fn tables(tables: Arc<Tables>, name: &[u8], is_reverse: bool, interrupt: Interrupt<'_>) -> Result<Self> {
         let mut walk = tables.log_of(name);
         if is_reverse {
             return Ok(Self { walk: Walk::Newest(tables, Box::new(walk)), skipped: 0 });
@@ -114,6 +117,9 @@ impl Log {
         while let Some(number) = tables.next_log(&mut walk)? {
             if let Some(record) = walk.cursor(number).and_then(LogCursor::record) {
                 arena.push(&record);
+            }
+            if arena.len().is_multiple_of(BREATH) && !interrupt() {
+                return Err(Error::Interrupted);
             }
         }
         let len = arena.len();
@@ -129,20 +135,22 @@ impl Lookup {
     pub fn log(&self, name: &[u8], is_reverse: bool, interrupt: Interrupt<'_>) -> Result<Log> {
         let place = Place::of(name);
         match self {
-            Self::Live(store) => {
+            Self::Live(live) => live.ask(|store| {
                 let location = &store.repository().location;
-                match store.tables_of(&place, interrupt)? {
-                    Some(tables) => Log::tables(tables, place.name, is_reverse),
-                    None if matches!(store.refs(), Refs::Files(_)) => {
-                        let Some(bytes) = log_files::open_log(location, name, interrupt)? else {
-                            return Ok(Log::none());
-                        };
-                        let len = bytes.len();
-                        Ok(Log::text(bytes, len, is_reverse, location.hash()))
-                    }
-                    None => Ok(Log::none()),
+                if let Some(tables) = store.tables_of(&place, interrupt)? {
+                    return Log::tables(tables, place.name, is_reverse, interrupt);
                 }
-            }
+                match store.refs() {
+                    Refs::Files(_) => match log_files::open_log(location, name, interrupt)? {
+                        Some(bytes) => {
+                            let len = bytes.len();
+                            Ok(Log::text(bytes, len, is_reverse, location.hash()))
+                        }
+                        None => location.check_head().map(|()| Log::none()),
+                    },
+                    Refs::Tables { .. } => Ok(Log::none()),
+                }
+            }),
             Self::Frozen(view) => {
                 view.refuse_other_worktrees(name)?;
                 match view.kept() {
@@ -153,7 +161,7 @@ impl Lookup {
                     }
                     Kept::Tables { own, shared } => {
                         let tables = own.as_ref().filter(|_| place.scope == Scope::Current).unwrap_or(shared);
-                        Log::tables(tables.clone(), name, is_reverse)
+                        Log::tables(tables.clone(), name, is_reverse, interrupt)
                     }
                 }
             }
@@ -166,10 +174,10 @@ impl Lookup {
     /// As [`Self::log`].
     pub fn log_names(&self, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>> {
         match self {
-            Self::Live(store) => match store.refs() {
+            Self::Live(live) => live.ask(|store| match store.refs() {
                 Refs::Files(_) => log_files::names(&store.repository().location),
                 Refs::Tables { .. } => Self::Frozen(store.snapshot(interrupt)?).log_names(interrupt),
-            },
+            }),
             Self::Frozen(view) => match view.kept() {
                 Kept::Files { logs, .. } => Ok(logs.as_ref().map(LogFiles::names).unwrap_or_default()),
                 Kept::Tables { own, shared } => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::view::{Repository, View};
-use super::{Entry, Format, Query, Store};
+use super::{Entry, Format, Live, Query};
 use crate::model::{Error, Interrupt, Result, Value};
 
 /// How many refs git reads along a chain of symbolic ones.
@@ -13,7 +13,7 @@ const MAX_READS: usize = 5;
 #[derive(Debug, Clone)]
 pub enum Lookup {
     /// In a repository, as it is at each look.
-    Live(Arc<Store>),
+    Live(Arc<Live>),
     /// As they stood at one moment.
     Frozen(Arc<View>),
 }
@@ -30,20 +30,20 @@ pub struct Dwim {
 impl Lookup {
     /// The repository; `None` for a file that was opened alone.
     #[must_use]
-    pub fn repository(&self) -> Option<&Arc<Repository>> {
+    pub fn repository(&self) -> Option<Arc<Repository>> {
         match self {
-            Self::Live(store) => Some(store.repository()),
-            Self::Frozen(view) => view.repository(),
+            Self::Live(live) => Some(live.repository()),
+            Self::Frozen(view) => view.repository().cloned(),
         }
     }
 
     /// The refs that a query may select.
     ///
     /// # Errors
-    /// As [`Store::view`].
+    /// As [`Live::open`]; an interrupt.
     pub fn view(&self, query: &Query, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
         match self {
-            Self::Live(store) => store.view(query, interrupt),
+            Self::Live(live) => live.ask(|store| store.view(query, interrupt)),
             Self::Frozen(view) => Ok(view.clone()),
         }
     }
@@ -51,10 +51,10 @@ impl Lookup {
     /// All refs and logs.
     ///
     /// # Errors
-    /// As [`Store::snapshot`].
+    /// As [`Self::view`].
     pub fn snapshot(&self, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
         match self {
-            Self::Live(store) => store.snapshot(interrupt),
+            Self::Live(live) => live.ask(|store| store.snapshot(interrupt)),
             Self::Frozen(view) => Ok(view.clone()),
         }
     }
@@ -62,12 +62,23 @@ impl Lookup {
     /// The ref of exactly that name.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Self::view`].
     pub fn find(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Entry>> {
         match self {
-            Self::Live(store) => store.find(name, interrupt),
+            Self::Live(live) => live.ask(|store| store.find(name, interrupt)),
             Self::Frozen(view) => view.find(name),
         }
+    }
+
+    /// Whether what is in the way of a loose ref's path is a file: the system then says "not a directory".
+    #[must_use]
+    pub fn is_below_a_file(&self, name: &[u8]) -> bool {
+        let path = self.repository().and_then(|repository| match repository.location.format() {
+            Format::Files => repository.location.path_of_ref(name),
+            Format::Reftable => None,
+        });
+        let met = path.map(|path| path.symlink_metadata());
+        met.is_some_and(|met| met.is_err_and(|error| error.kind() == std::io::ErrorKind::NotADirectory))
     }
 
     /// The ref at the end of the chain of symbolic refs that starts with that name.
@@ -75,12 +86,24 @@ impl Lookup {
     /// # Errors
     /// [`Error::NoRef`] for the name that is missing; [`Error::Corrupt`] for a broken ref, or a chain that is too long.
     pub fn resolve(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Entry> {
+        self.follow(name, MAX_READS, interrupt)
+    }
+
+    /// [`Self::resolve`] of what a symbolic ref points at that was read already.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_target(&self, target: &[u8], interrupt: Interrupt<'_>) -> Result<Entry> {
+        self.follow(target, MAX_READS - 1, interrupt)
+    }
+
+    fn follow(&self, name: &[u8], reads: usize, interrupt: Interrupt<'_>) -> Result<Entry> {
         let mut at = name.to_vec();
-        for _ in 0..MAX_READS {
+        for _ in 0..reads {
             let entry = self.find(&at, interrupt)?.ok_or_else(|| Error::NoRef(at.clone()))?;
             let item = entry.item();
             if let Some(why) = item.broken() {
-                return Err(self.corrupt(&at, &format!("ref is broken: {}", why.as_str())));
+                return Err(self.corrupt(&at, &format!("broken ref ({})", why.as_str())));
             }
             match item.value() {
                 Value::Symref(target) => at = target.to_vec(),
@@ -134,7 +157,7 @@ impl Lookup {
                 Format::Reftable => Some(location.stack_dir()),
             }
         });
-        let reason = format!("{}: {reason}", name.escape_ascii());
-        Error::Corrupt { path: path.unwrap_or_default(), offset: 0, line: None, reason }
+        let name = name.escape_ascii();
+        Error::Corrupt { path: path.unwrap_or_default(), offset: 0, line: None, reason: format!("{reason}: {name}") }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::fs::{There, look, look_through};
+use crate::fs::{MOST, There, look, look_through};
 use crate::loose::{Content, first_oid};
 use crate::model::{Broken, Fault, HashKind, Place, Span, Value, is_well_formed};
 
@@ -77,11 +77,17 @@ impl LooseRefs {
                     self.push(name, &text, if dangles { Kind::DanglingLink } else { Kind::Symref });
                     return Ok(true);
                 }
-                look_through(path, buffer)?
+                match look_through(path, buffer)? {
+                    There::Directory if leads_round(path) => There::Loop,
+                    there => there,
+                }
             }
             there => there,
         };
-        Ok(self.push_there(name, &there, Content::parse(buffer, hash)))
+        // A name that does not end where reading does is cut.
+        let is_cut = buffer.len() >= MOST;
+        let content = Content::parse(buffer, hash).filter(|content| !is_cut || matches!(content, Content::Oid(_)));
+        Ok(self.push_there(name, &there, content))
     }
 
     /// Reads `FETCH_HEAD` or `MERGE_HEAD`: the first object id of a file that may have many.
@@ -208,6 +214,13 @@ impl LooseRefs {
         let kind = self.refs.get(i).map(|loose| loose.kind);
         matches!(kind, Some(Kind::DanglingLink | Kind::Broken(Broken::NotAFile | Broken::SymlinkLoop)))
     }
+}
+
+/// Whether a link leads to a directory that it lies in.
+fn leads_round(link: &Path) -> bool {
+    let Ok(real) = link.canonicalize() else { return false };
+    let Some(Ok(parent)) = link.parent().map(Path::canonicalize) else { return false };
+    parent.starts_with(real)
 }
 
 impl LooseRef {

@@ -26,8 +26,7 @@ pub(super) fn loose_refs(location: &Location, prefix: &[u8], interrupt: Interrup
         Walk { location, prefix, found: LooseRefs::default(), buffer: Vec::new(), chain: Vec::new(), interrupt };
     // Straight to the directory that the prefix names, if it can be one.
     let dir = prefix.iter().rposition(|&byte| byte == b'/').and_then(|slash| prefix.get(..=slash)).unwrap_or_default();
-    let is_dir = dir.starts_with(b"refs/") && is_safe(dir.strip_suffix(b"/").unwrap_or(dir));
-    let start = if dir == b"refs/" || is_dir { dir } else { b"refs/" };
+    let start = if is_plain_dir(location, dir) { dir } else { b"refs/" };
     if start.starts_with(prefix) || prefix.starts_with(start) {
         let base = if is_own(start) { location.own() } else { location.shared() };
         if let Some(path) = path_of(start.strip_suffix(b"/").unwrap_or(start)) {
@@ -66,6 +65,26 @@ pub(super) fn one_level_refs(location: &Location, is_wanted: impl Fn(&[u8]) -> b
     Ok(found)
 }
 
+/// Whether a walk from `refs/` would come to that directory, whose name ends in a slash, by way of directories alone: not
+/// through links, nor what it passes over.
+fn is_plain_dir(location: &Location, dir: &[u8]) -> bool {
+    let Some(name) = dir.strip_suffix(b"/").filter(|name| name.starts_with(b"refs/") && is_safe(name)) else {
+        return false;
+    };
+    let base = if is_own(dir) { location.own() } else { location.shared() };
+    let mut at = base.to_owned();
+    name.split(|&byte| byte == b'/').all(|part| {
+        let Some(path) = path_of(part) else { return false };
+        at.push(path);
+        !is_hidden(part) && at.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+    })
+}
+
+/// Whether it is none of git's names, of whatever there may be.
+pub(super) fn is_hidden(part: &[u8]) -> bool {
+    part.starts_with(b".") || part.ends_with(b".lock")
+}
+
 fn is_own(name: &[u8]) -> bool {
     OWN_NAMESPACES.iter().any(|space| name.starts_with(space))
 }
@@ -88,7 +107,7 @@ impl Walk<'_> {
         let is_root = name == b"refs/";
         for (entry, kind) in entries {
             let part = entry.as_encoded_bytes();
-            if part.starts_with(b".") || part.ends_with(b".lock") {
+            if is_hidden(part) {
                 continue;
             }
             full.truncate(name.len());
@@ -127,7 +146,7 @@ impl Walk<'_> {
             return Ok(());
         }
         if kind.is_symlink() {
-            // A link below refs/ may be a symbolic ref whose target is now a directory: it stays a symbolic ref.
+            // It may be a symbolic ref whose target is now a directory, or lead round.
             let before = self.found.len();
             let read = self.found.read(path, name, self.location.hash(), &mut self.buffer);
             read.map_err(|source| Location::failed(path, source))?;
@@ -143,9 +162,8 @@ impl Walk<'_> {
             return self.enter(path, name);
         }
         let Ok(real) = path.canonicalize() else { return Ok(()) };
-        let is_round = path.ancestors().skip(1).filter_map(|dir| dir.canonicalize().ok()).any(|dir| dir == real);
         let links = self.chain.iter().filter(|(_, is_link)| *is_link).count();
-        if is_round || self.chain.iter().any(|(dir, _)| *dir == real) || links >= LINKS {
+        if self.chain.iter().any(|(dir, _)| *dir == real) || links >= LINKS {
             name.pop();
             self.found.push_loop(name);
             return Ok(());

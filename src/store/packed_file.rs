@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{self, Identity, absolute};
 use crate::model::{Error, HashKind, Interrupt, Oid, Result, Selection};
-use crate::packed::{Cursor, Record, Snapshot, Stop};
+use crate::packed::{Cursor, Damage, Record, Snapshot, Stop};
 
 /// A snapshot of the packed-refs file at a path.
 #[derive(Debug)]
@@ -63,6 +63,11 @@ impl PackedFile {
             self.snapshot.expect_scan(true);
         }
         self.snapshot.select(selection).map_err(|damage| damage.in_file(self.path.clone()))
+    }
+
+    /// Damage, in this file.
+    pub(super) fn damaged(&self, damage: Damage) -> Error {
+        damage.in_file(self.path.clone())
     }
 
     /// [`Snapshot::next`], whose damage names this file.

@@ -11,7 +11,7 @@ impl Lookup {
     /// The refs below `refs/` that lead to `oid`, in order.
     ///
     /// # Errors
-    /// As [`Store::view`](super::Store::view).
+    /// As [`Self::view`].
     pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Entry>> {
         let view = self.view(&Query::default(), interrupt)?;
         let mut search = Search::new(*oid, view.repository().map(|repository| repository.objects.asker()));
@@ -36,10 +36,10 @@ impl Lookup {
         Ok(found)
     }
 
-    /// [`Self::resolve`]; what this does not have, such as a root ref or another worktree's, may be elsewhere.
+    /// [`Self::resolve_target`]; what this does not have, such as a root ref or another worktree's, may be elsewhere.
     fn resolve_any(&self, elsewhere: &Self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Entry> {
-        match self.resolve(name, interrupt) {
-            Err(Error::NoRef(_) | Error::Unsupported { .. }) => elsewhere.resolve(name, interrupt),
+        match self.resolve_target(name, interrupt) {
+            Err(Error::NoRef(_) | Error::Unsupported { .. }) => elsewhere.resolve_target(name, interrupt),
             resolved => resolved,
         }
     }

@@ -1,27 +1,28 @@
-//! A repository's refs, live: each look sees what other programs have changed.
+//! A repository's refs in one format: each look sees what other programs have changed.
 //!
 //! Loose refs are read before packed-refs is looked at. Git writes packed-refs before it removes the loose refs that it
 //! has packed, so a ref that is in no file any more is in packed-refs by then.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::config::Format;
 use super::current::{CurrentPacked, CurrentStack, tables_in};
-use super::discover::path_of;
+use super::discover::{GitDirs, path_of};
 use super::location::Location;
 use super::log_files::LogFiles;
-use super::loose_walk::{loose_refs, one_level_refs};
+use super::loose_walk::{is_hidden, loose_refs, one_level_refs};
 use super::view::{Kept, Repository, View, find_packed};
 use super::{Entry, LooseRefs, Objects, Query, Tables};
+use crate::fs::Identity;
 use crate::model::{Broken, Interrupt, Place, Result, Scope, is_pseudoref, is_root_ref, is_safe, is_well_formed};
 
-/// A repository's refs.
+/// A repository's refs, as long as its configuration is what it was.
 #[derive(Debug)]
 pub struct Store {
     repository: Arc<Repository>,
     refs: Refs,
+    config: Option<Identity>,
 }
 
 #[derive(Debug)]
@@ -35,12 +36,13 @@ pub(super) enum Refs {
 }
 
 impl Store {
-    /// The refs of the repository that `path` lies in: see [`Location::find`].
+    /// The refs of the repository in these directories.
     ///
     /// # Errors
-    /// As [`Location::find`].
-    pub fn open(path: Option<&Path>, worktree: Option<&OsStr>) -> Result<Self> {
-        let location = Location::find(path, worktree)?;
+    /// As [`Location::at`].
+    pub(super) fn at(dirs: GitDirs) -> Result<Self> {
+        let config = identity_of_config(&dirs)?;
+        let location = Location::at(dirs)?;
         let hash = location.hash();
         let refs = match location.format() {
             Format::Files => Refs::Files(CurrentPacked::new(location.shared().join("packed-refs"), hash)),
@@ -50,7 +52,12 @@ impl Store {
             },
         };
         let objects = Objects::new(location.object_dir(), hash);
-        Ok(Self { repository: Arc::new(Repository { location, objects }), refs })
+        Ok(Self { repository: Arc::new(Repository { location, objects }), refs, config })
+    }
+
+    /// Whether the configuration is still what it was, so that the format is.
+    pub(super) fn is_current(&self) -> Result<bool> {
+        Ok(identity_of_config(self.repository.location.dirs())? == self.config)
     }
 
     pub(super) fn refs(&self) -> &Refs {
@@ -94,7 +101,8 @@ impl Store {
                     Some(prefix) => loose_refs(location, prefix, interrupt)?,
                     None => LooseRefs::new(),
                 };
-                let packed = if query.refs_prefix().is_some() { packed.get(interrupt)? } else { None };
+                let packed = packed.get(interrupt)?;
+                location.check_head()?;
                 Kept::Files { roots: Arc::new(roots), loose: Arc::new(loose), packed, logs: None }
             }
             Refs::Tables { own, shared } => Kept::Tables {
@@ -147,16 +155,23 @@ impl Store {
                     let found = refs.read(&path, name, location.hash(), &mut Vec::new());
                     let found = found.map_err(|source| Location::failed(&path, source))?;
                     // A file outside refs/ that holds no ref is some other file of git's.
+                    if name == b"HEAD" {
+                        location.check_head()?;
+                    }
                     let is_other =
                         || !name.contains(&b'/') && is_lower(name) && refs.broken(0) == Some(Broken::BadContent);
                     if found && !is_other() {
                         return Ok(Some(Entry::Loose(Arc::new(refs), 0)));
                     }
                 }
-                match Place::of(name).scope {
-                    Scope::Current | Scope::Shared => find_packed(packed.get(interrupt)?.as_ref(), name),
-                    Scope::Main | Scope::Other(_) => Ok(None),
+                let found = match Place::of(name).scope {
+                    Scope::Current | Scope::Shared => find_packed(packed.get(interrupt)?.as_ref(), name)?,
+                    Scope::Main | Scope::Other(_) => None,
+                };
+                if found.is_none() {
+                    location.check_head()?;
                 }
+                Ok(found)
             }
             Refs::Tables { .. } => {
                 let place = Place::of(name);
@@ -174,6 +189,11 @@ impl Store {
     }
 }
 
+fn identity_of_config(dirs: &GitDirs) -> Result<Option<Identity>> {
+    let path = dirs.config();
+    Identity::at(&path).map_err(|source| Location::failed(&path, source))
+}
+
 fn is_lower(name: &[u8]) -> bool {
     name.iter().any(u8::is_ascii_lowercase)
 }
@@ -182,6 +202,10 @@ impl Location {
     /// Where the file of a loose ref is; `None` for a name that no path is built from.
     pub(super) fn path_of_ref(&self, name: &[u8]) -> Option<PathBuf> {
         let (base, name) = self.base_of(name)?;
+        // What git passes over in a listing is no ref.
+        if name.split(|&byte| byte == b'/').any(is_hidden) {
+            return None;
+        }
         Some(base.join(path_of(name)?))
     }
 
@@ -191,14 +215,12 @@ impl Location {
         Some(base.join("logs").join(path_of(name)?))
     }
 
-    /// The directory that the files of a ref are below, and its name there. What git passes over in a listing has none,
-    /// nor what could lead out of the directory.
+    /// The directory that the files of a ref are below, and its name there. What could lead out of the directory has none.
     fn base_of<'a>(&self, name: &'a [u8]) -> Option<(PathBuf, &'a [u8])> {
         let place = Place::of(name);
-        let is_hidden = |part: &[u8]| part.starts_with(b".") || part.ends_with(b".lock");
         let is_ref = place.name.starts_with(b"refs/") && is_safe(place.name);
         let is_single = !place.name.contains(&b'/') && is_well_formed(place.name);
-        if !(is_ref || is_single) || place.name.split(|&byte| byte == b'/').any(is_hidden) {
+        if !(is_ref || is_single) {
             return None;
         }
         let base = match place.scope {

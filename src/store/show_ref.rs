@@ -74,7 +74,7 @@ impl Showing {
     /// The refs below a prefix.
     ///
     /// # Errors
-    /// As [`Store::view`](super::Store::view).
+    /// As [`Lookup::view`].
     pub fn walk(&mut self, prefix: &[u8], interrupt: Interrupt<'_>) -> Result<Walk> {
         let query = Query::of_prefix(prefix);
         self.lookup.view(&query, interrupt)?.walk(query)
@@ -114,9 +114,16 @@ impl Showing {
     pub fn head(&mut self, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Shown> {
         match self.lookup.resolve(b"HEAD", interrupt) {
             Ok(entry) => Ok(self.show(b"HEAD", entry.item(), true, text).map_or(Shown::More, Shown::Dies)),
-            Err(Error::NoRef(_) | Error::Corrupt { .. }) => Ok(Shown::More),
+            Err(Error::NoRef(_)) => Ok(Shown::More),
+            Err(Error::Corrupt { .. }) => Ok(self.zero_oid(b"HEAD", interrupt)?.unwrap_or(Shown::More)),
             Err(error) => Err(error),
         }
+    }
+
+    /// What git dies of where a ref is an object id of zeros: it reads that, and misses the object.
+    fn zero_oid(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Shown>> {
+        let is_zero = self.lookup.find(name, interrupt)?.is_some_and(|entry| entry.item().value().is_zero());
+        Ok(is_zero.then(|| Shown::Dies(bad(name, &b"0".repeat(self.hex_len())))))
     }
 
     /// Appends a ref of exactly that name; git dies if there is none.
@@ -131,12 +138,9 @@ impl Showing {
         match self.lookup.resolve(name, interrupt) {
             Ok(entry) => Ok(self.show(name, entry.item(), true, text).map_or(Shown::More, Shown::Dies)),
             Err(Error::NoRef(_)) => invalid(),
-            Err(Error::Corrupt { .. }) => match self.lookup.find(name, interrupt)? {
-                // Git reads the zeros, and misses the object.
-                Some(entry) if entry.item().value().is_zero() => {
-                    Ok(Shown::Dies(bad(name, &b"0".repeat(self.hex_len()))))
-                }
-                _ => invalid(),
+            Err(Error::Corrupt { .. }) => match self.zero_oid(name, interrupt)? {
+                Some(dies) => Ok(dies),
+                None => invalid(),
             },
             Err(error) => Err(error),
         }
@@ -155,7 +159,12 @@ impl Showing {
         match item.broken() {
             None | Some(Broken::Duplicate) => {}
             Some(Broken::Name(Fault::UnsafeName)) => {
-                return Ok(Some([b"refname is dangerous: ", item.name()].concat()));
+                let whose: &[u8] = match item {
+                    Item::Packed(..) => b"packed ",
+                    Item::Loose(..) => b"loose ",
+                    Item::Table(..) => b"",
+                };
+                return Ok(Some([whose, b"refname is dangerous: ", item.name()].concat()));
             }
             // It leads nowhere.
             Some(Broken::BadTarget) => return Ok(None),
@@ -163,7 +172,7 @@ impl Showing {
         }
         let peels = !matches!(item, Item::Table(..));
         let Value::Symref(target) = item.value() else { return Ok(self.show(item.name(), item, peels, text)) };
-        match self.lookup.resolve(target, interrupt) {
+        match self.lookup.resolve_target(target, interrupt) {
             Ok(entry) if !peels => Ok(self.show_oid(item.name(), entry.item().value(), text)),
             Ok(entry) => Ok(self.show(item.name(), entry.item(), true, text)),
             Err(Error::NoRef(_) | Error::Corrupt { .. }) => Ok(None),

@@ -1,4 +1,7 @@
-//! A walk over a view's refs, in byte order of their names, each name once: root refs, then those below `refs/`.
+//! A walk over a view's refs, in byte order of their names, each name once: root refs and those below `refs/`.
+//!
+//! What else packed-refs or a table holds can be no ref of git's. If its name is unsafe, it is shown as broken; other names
+//! (`foo`) are just not listed.
 //!
 //! Loose refs are merged on packed ones and win; a linked worktree's tables are merged with those of all worktrees, which
 //! have other names.
@@ -9,7 +12,7 @@ use std::vec::IntoIter;
 use super::files_walk::FilesWalk;
 use super::view::{Kept, View};
 use super::{Entry, Found, Item, LooseRefs, Query, RefWalk, Tables};
-use crate::model::{Error, Interrupt, OWN_NAMESPACES, Result, Selection, is_root_ref};
+use crate::model::{Error, Fault, Interrupt, OWN_NAMESPACES, Place, Result, Scope, Selection, is_root_ref};
 use crate::packed::Record;
 use crate::reftable::RefCursor;
 
@@ -21,7 +24,9 @@ const BREATH: u32 = 1 << 16;
 pub struct Walk {
     view: Arc<View>,
     query: Query,
-    roots: IntoIter<Entry>,
+    /// What comes before and behind the refs below `refs/`.
+    front: IntoIter<Entry>,
+    back: IntoIter<Entry>,
     below: Below,
     steps: u32,
     /// Whether root refs are done with, and all others are wanted.
@@ -32,7 +37,7 @@ pub struct Walk {
 #[derive(Debug)]
 pub enum Step {
     /// A ref outside `refs/`.
-    Root(Entry),
+    Outside(Entry),
     /// A packed ref; whether its name stands in another record too.
     Packed(Record, bool),
     /// A loose ref.
@@ -54,7 +59,7 @@ enum Below {
 
 impl Walk {
     pub(super) fn new(view: Arc<View>, query: Query) -> Result<Self> {
-        let roots = if query.root_refs { roots(&view, &query)? } else { Vec::new() };
+        let (front, back) = outside(&view, &query)?;
         let prefix = query.refs_prefix().map(<[u8]>::to_vec);
         let below = match view.kept() {
             Kept::Files { loose, packed, .. } => {
@@ -78,7 +83,7 @@ impl Walk {
                 Below::Tables(sides.into_iter().flatten().collect())
             }
         };
-        Ok(Self { view, query, roots: roots.into_iter(), below, steps: 0, is_plain: false })
+        Ok(Self { view, query, front: front.into_iter(), back: back.into_iter(), below, steps: 0, is_plain: false })
     }
 
     /// What it walks over.
@@ -133,8 +138,8 @@ impl Walk {
 
     #[inline(never)]
     fn next_of_any(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Step>> {
-        if let Some(root) = self.roots.next() {
-            return Ok(Some(Step::Root(root)));
+        if let Some(entry) = self.front.next() {
+            return Ok(Some(Step::Outside(entry)));
         }
         self.is_plain = self.query.is_by_seeks();
         loop {
@@ -145,7 +150,7 @@ impl Walk {
                 Below::Files(files) => files.next(&self.query)?,
                 Below::Tables(sides) => next_of(sides, interrupt)?,
             };
-            let Some(step) = step else { return Ok(None) };
+            let Some(step) = step else { return Ok(self.back.next().map(Step::Outside)) };
             if self.query.is_by_seeks() || self.query.passes(self.item(&step).name()) {
                 return Ok(Some(step));
             }
@@ -158,7 +163,7 @@ impl Walk {
     #[must_use]
     pub fn item<'a>(&'a self, step: &'a Step) -> Item<'a> {
         match (step, &self.below) {
-            (Step::Root(entry), _) => entry.item(),
+            (Step::Outside(entry), _) => entry.item(),
             (Step::Packed(record, is_duplicate), Below::Files(files)) => match files.packed() {
                 Some(packed) => Item::Packed(packed.snapshot(), *record, *is_duplicate),
                 None => Item::Loose(LooseRefs::none(), 0),
@@ -176,7 +181,7 @@ impl Walk {
     #[must_use]
     pub fn entry(&self, step: Step) -> Option<Entry> {
         match (step, &self.below) {
-            (Step::Root(entry), _) => Some(entry),
+            (Step::Outside(entry), _) => Some(entry),
             (Step::Packed(record, _), Below::Files(files)) => Some(Entry::Packed(files.packed()?.clone(), record)),
             (Step::Loose(i), Below::Files(files)) => Some(Entry::Loose(files.loose().clone(), i)),
             (Step::Table { side, number }, Below::Tables(_)) => {
@@ -191,37 +196,65 @@ impl Walk {
     /// The part below `refs/`, if that comes next and is in files.
     pub(super) fn files(&mut self) -> Option<&mut FilesWalk> {
         match &mut self.below {
-            Below::Files(files) if self.roots.as_slice().is_empty() => Some(files),
+            Below::Files(files) if self.front.as_slice().is_empty() => Some(files),
             _ => None,
         }
     }
 }
 
-/// The root refs of a view that a query selects.
-fn roots(view: &Arc<View>, query: &Query) -> Result<Vec<Entry>> {
-    let mut found = Vec::new();
+/// What a query selects outside `refs/`: before it, root refs and unsafe names; behind it, unsafe names.
+fn outside(view: &Arc<View>, query: &Query) -> Result<(Vec<Entry>, Vec<Entry>)> {
+    const REFS: &[u8] = b"refs/";
+    let (mut front, mut back) = (Vec::new(), Vec::new());
+    let is_wanted = |name: &[u8]| {
+        let is_root = query.root_refs && is_root_ref(name);
+        (is_root || Fault::of(name) == Some(Fault::UnsafeName)) && query.matches(name)
+    };
+    // Where names behind `refs/` begin, but for those below it that only look so.
+    let behind = Selection { start_after: Some(b"refs/\xff"), ..Selection::default() };
     match view.kept() {
-        Kept::Files { roots, .. } => {
-            let wanted = (0..roots.len()).filter(|&i| query.matches(roots.name(i)));
-            found.extend(wanted.map(|i| Entry::Loose(roots.clone(), i)));
+        Kept::Files { roots, packed, .. } => {
+            let wanted = (0..roots.len()).filter(|&i| is_wanted(roots.name(i)));
+            front.extend(wanted.map(|i| Entry::Loose(roots.clone(), i)));
+            let Some(packed) = packed.as_ref().filter(|_| !query.prefix.starts_with(REFS)) else {
+                return Ok((front, back));
+            };
+            for (selection, found) in [(Selection::default(), &mut front), (behind, &mut back)] {
+                let mut cursor = packed.snapshot().select(selection).map_err(|damage| packed.damaged(damage))?;
+                while let Some(record) = packed.next(&mut cursor)? {
+                    let name = packed.snapshot().bytes(record.name());
+                    if name.starts_with(REFS) {
+                        break;
+                    }
+                    if is_wanted(name) && !is_root_ref(name) {
+                        found.push(Entry::Packed(packed.clone(), record));
+                    }
+                }
+            }
         }
         Kept::Tables { own, shared } => {
             let tables = own.as_ref().unwrap_or(shared);
-            let mut walk = tables.select(&Selection::default());
-            while let Some(number) = tables.next(&mut walk)? {
-                let Some(cursor) = walk.cursor(number) else { break };
-                let name = cursor.batch().name(cursor.index());
-                if name >= &b"refs/"[..] {
-                    break;
-                }
-                if is_root_ref(name) && query.matches(name) {
-                    let place = Found { table: number, batch: cursor.batch().clone(), index: cursor.index() };
-                    found.push(Entry::Table(tables.clone(), place));
+            if query.prefix.starts_with(REFS) {
+                return Ok((front, back));
+            }
+            for (selection, found) in [(Selection::default(), &mut front), (behind, &mut back)] {
+                let mut walk = tables.select(&selection);
+                while let Some(number) = tables.next(&mut walk)? {
+                    let Some(cursor) = walk.cursor(number) else { break };
+                    let name = cursor.batch().name(cursor.index());
+                    if name.starts_with(REFS) {
+                        break;
+                    }
+                    if is_wanted(name) {
+                        let place = Found { table: number, batch: cursor.batch().clone(), index: cursor.index() };
+                        found.push(Entry::Table(tables.clone(), place));
+                    }
                 }
             }
         }
     }
-    Ok(found)
+    front.sort_by(|a, b| a.item().name().cmp(b.item().name()));
+    Ok((front, back))
 }
 
 /// A walk over some tables.
@@ -246,9 +279,16 @@ fn next_of(sides: &mut [Side], interrupt: Interrupt<'_>) -> Result<Option<Step>>
         let number = side.tables.next_unless(&mut side.walk, interrupt)?;
         return Ok(number.map(|number| Step::Table { side: 0, number }));
     }
-    for side in &mut *sides {
-        if side.at == At::Behind {
+    for (i, side) in sides.iter_mut().enumerate() {
+        while side.at == At::Behind {
             side.at = side.tables.next_unless(&mut side.walk, interrupt)?.map_or(At::End, At::On);
+            // A worktree's own tables have nothing to say of the refs of all.
+            if let (1, At::On(number)) = (i, side.at)
+                && let Some(cursor) = side.walk.cursor(number)
+                && Place::of(cursor.batch().name(cursor.index())).scope != Scope::Current
+            {
+                side.at = At::Behind;
+            }
         }
     }
     let mut least: Option<(usize, usize, &[u8])> = None;

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import refspan
-from refspan import Change, LogEntry, PackedRefs, RefStore, Reftable, ReftableStack, Symref
-from refspan.cli.output import encode, write
+from refspan import Change, Error, LogEntry, PackedRefs, RefStore, Reftable, ReftableStack, Symref
+from refspan.cli.output import DAMAGED, encode, fail, write
 from refspan.cli.repository import open_repository
 
 
@@ -17,14 +17,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     digest = commands.add_parser(
         "digest",
         help="print one number for all refs of a repository",
-        description="Print the SHA-256 of a repository's refs, the same in both formats: see `RefStore.digest`.",
+        description="Print the SHA-256 of the refs that a worktree sees, HEAD and other root refs among them: the same "
+        "in both formats. See `RefStore.digest` for what is hashed. The repository is that of the directory, or of -C.",
     )
     digest.add_argument("--reflogs", action="store_true", help="the reflogs, too")
     digest.set_defaults(run=_digest)
     diff = commands.add_parser(
         "diff",
         help="print what makes the refs of A those of B",
-        description="Print what makes the refs of A those of B, a line a ref. The exit code is 1 if anything differs.",
+        description="Print what makes the refs of A those of B, in order of the names, a line a ref: what is to be "
+        "done (create, update, delete), the name, the values before and after that there are (an object id, or ref: "
+        "and a name). HEAD and other root refs are compared too, unless A or B is a single file. Logs that differ "
+        "come last: reflog, the name, and behind TABs the first entry that differs in each, - for none. With --json an object a "
+        "line: name, kind, before, after. The exit code is 0 if nothing differs, 1 if anything does, 128 for an error.",
     )
     diff.add_argument("a", metavar="A", help="a repository, a packed-refs file, a table, or a reftable directory")
     diff.add_argument("b", metavar="B", help="the same")
@@ -39,6 +44,15 @@ def _digest(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
+    try:
+        return _print_changes(args)
+    except BrokenPipeError:
+        raise
+    except (Error, OSError) as error:
+        return fail(error, DAMAGED)
+
+
+def _print_changes(args: argparse.Namespace) -> int:
     a, b = (_open(Path(*args.directory, path)) for path in (args.a, args.b))
     code = 0
     for change in refspan.diff(a, b, reflogs=args.reflogs):
@@ -61,11 +75,13 @@ def _value(value: str | Symref | LogEntry | None) -> str | None:
         return f"ref:{value.target}"
     if isinstance(value, LogEntry):
         who = f"{value.committer_name} <{value.committer_email}> {value.time} {value.tz}"
-        return f"{value.old} {value.new} {who}\t{value.message}"
+        return f"{value.old} {value.new} {who}" + (f"\t{value.message}" if value.message else "")
     return value
 
 
 def _text(change: Change) -> bytes:
+    if change.kind == "reflog":
+        return encode("\t".join([f"reflog {change.name}", _value(change.before) or "-", _value(change.after) or "-"]))
     values = [_value(value) for value in (change.before, change.after) if value is not None]
     return encode(" ".join([change.kind, change.name, *map(str, values)]))
 

@@ -7,11 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
-from refspan import CorruptError, Error, RefNotFoundError, RefStore
-from refspan._native import is_well_formed, list_refs
+from refspan import CorruptError, Error, Ref, RefNotFoundError, RefStore
+from refspan._native import is_below_a_file, is_well_formed, list_refs
 from refspan.cli.output import DAMAGED, USAGE, encode, fail, write
 from refspan.cli.repository import open_repository
 
@@ -36,11 +35,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--verify", action=flag, default=False, help="take the patterns for exact names")
     parser.add_argument("--exists", action=flag, default=False, help="check that one ref exists, resolved or not")
     parser.add_argument("-s", dest="hash_only", action="store_true", help="show object ids alone")
-    parser.add_argument("--hash", metavar="N", action=_Digits, help="the same, of N digits")
-    parser.add_argument("--abbrev", metavar="N", action=_Digits, help="N digits of object ids, or as many as git shows")
+    parser.add_argument(
+        "--hash", metavar="N", action=_Digits, help="as --hash[=N]: object ids alone, of N digits at least"
+    )
+    parser.add_argument(
+        "--abbrev", metavar="N", action=_Digits, help="as --abbrev[=N]: N digits at least, or as many as git shows"
+    )
     parser.add_argument("--no-hash", "--no-abbrev", nargs=0, action=_Digits, help=argparse.SUPPRESS)
     parser.add_argument(
-        "--exclude-existing", metavar="PATTERN", help="print the lines of stdin that end in no existing ref"
+        "--exclude-existing",
+        metavar="PATTERN",
+        help="as --exclude-existing[=PATTERN]: print the lines of stdin that end in no existing ref",
     )
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="the ends of names, at a slash")
     parser.set_defaults(run=_show_ref, digits=None)
@@ -88,7 +93,7 @@ def _run(args: argparse.Namespace) -> int:
         store,
         write,
         names=patterns if args.verify else None,
-        prefixes=prefixes or [b"refs/"],
+        prefixes=prefixes or [b""],
         patterns=[] if args.verify else patterns,
         head=args.head,
         dereference=args.dereference,
@@ -135,8 +140,7 @@ def _exists(store: RefStore, names: list[str]) -> int:
     try:
         ref = store[os.fsencode(names[0])]
     except RefNotFoundError:
-        below = (Path(store.common_dir, parent) for parent in Path(names[0]).parents)
-        if store.format == "files" and any(path.is_file() for path in below):
+        if is_below_a_file(store, os.fsencode(names[0])):
             return fail("failed to look up reference: Not a directory", 1, "error")
         return fail("reference does not exist", 2, "error")
     except (CorruptError, OSError) as error:
@@ -146,9 +150,20 @@ def _exists(store: RefStore, names: list[str]) -> int:
     return 0
 
 
+def _is_listed(store: RefStore, ref: Ref) -> bool:
+    """Whether git lists it: no symbolic ref that leads nowhere, and nothing but files."""
+    if ref.target is None:
+        return ref.broken not in ("not a file", "symlink loop")
+    try:
+        store.resolve(ref)
+    except (CorruptError, RefNotFoundError):
+        return False
+    return True
+
+
 def _exclude_existing(store: RefStore, pattern: str, lines: BinaryIO) -> int:
     """Print each line whose last word, without `^{}`, is a well-formed refname and no existing ref."""
-    existing = {encode(name) for name in store.names()}
+    existing = {encode(ref.name) for ref in store.refs() if _is_listed(store, ref)}
     start = os.fsencode(pattern)
     for line in lines:
         text = line.removesuffix(b"\n").removesuffix(b"^{}")

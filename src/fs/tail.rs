@@ -1,0 +1,59 @@
+//! What an append-only file looked like at one moment, to know it again later.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::open::open;
+use super::small::is_nothing;
+
+/// Bytes at the end that are compared: more than a line of a reflog usually has.
+const BYTES: u64 = 512;
+
+/// How long a file was, and what it ended in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    len: u64,
+    checksum: u32,
+}
+
+impl Tail {
+    /// How long it was.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it was empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether these bytes begin as the file did then: they are as long, and have the same bytes where it ended.
+    #[must_use]
+    pub fn ends_in(&self, bytes: &[u8]) -> bool {
+        let Ok(len) = usize::try_from(self.len) else { return false };
+        let start = usize::try_from(self.len.saturating_sub(BYTES)).unwrap_or_default();
+        bytes.get(start..len).is_some_and(|end| crc32fast::hash(end) == self.checksum)
+    }
+}
+
+/// The end of the regular file at `path`; `None` if there is none.
+///
+/// # Errors
+/// What the system says.
+pub fn tail(path: &Path) -> io::Result<Option<Tail>> {
+    match open(path) {
+        Ok((file, meta)) => read(file, meta.len()).map(Some),
+        Err(error) if is_nothing(&error) || error.kind() == io::ErrorKind::IsADirectory => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn read(mut file: File, len: u64) -> io::Result<Tail> {
+    file.seek(SeekFrom::Start(len.saturating_sub(BYTES)))?;
+    let mut end = Vec::new();
+    file.take(len.min(BYTES)).read_to_end(&mut end)?;
+    Ok(Tail { len, checksum: crc32fast::hash(&end) })
+}
