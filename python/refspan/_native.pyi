@@ -485,7 +485,7 @@ class Ref:
         """What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
 
         Where the storage says nothing, the object database is asked, whatever the header of packed-refs claims; None if
-        the object cannot be read there.
+        the object cannot be read there. `CorruptError` if the database cannot be opened (alternates that lead round).
         """
 
     @property

@@ -7,6 +7,8 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
+use super::small::is_nothing;
+
 /// What `fstat` said of a file when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
@@ -33,10 +35,9 @@ impl Identity {
     /// # Errors
     /// What the system says where it cannot tell.
     pub fn at(path: &Path) -> io::Result<Option<Self>> {
-        use io::ErrorKind::{NotADirectory, NotFound};
         match path.metadata() {
             Ok(meta) => Ok(Some(Self::of(&meta))),
-            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+            Err(error) if is_nothing(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -30,12 +30,12 @@ impl Tail {
         self.len == 0
     }
 
-    /// Whether these bytes begin as the file did then: they are as long, and have the same bytes where it ended.
-    #[must_use]
-    pub fn ends_in(&self, bytes: &[u8]) -> bool {
-        let Ok(len) = usize::try_from(self.len) else { return false };
-        let start = usize::try_from(self.len.saturating_sub(BYTES)).unwrap_or_default();
-        bytes.get(start..len).is_some_and(|end| crc32fast::hash(end) == self.checksum)
+    /// Whether the file begins as that one did then: it is as long at least, and has the same bytes where that ended.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn is_in(&self, file: &File) -> io::Result<bool> {
+        Ok(file.metadata()?.len() >= self.len && read(file, self.len)? == *self)
     }
 }
 
@@ -45,13 +45,13 @@ impl Tail {
 /// What the system says.
 pub fn tail(path: &Path) -> io::Result<Option<Tail>> {
     match open(path) {
-        Ok((file, meta)) => read(file, meta.len()).map(Some),
+        Ok((file, meta)) => read(&file, meta.len()).map(Some),
         Err(error) if is_nothing(&error) || error.kind() == io::ErrorKind::IsADirectory => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn read(mut file: File, len: u64) -> io::Result<Tail> {
+fn read(mut file: &File, len: u64) -> io::Result<Tail> {
     file.seek(SeekFrom::Start(len.saturating_sub(BYTES)))?;
     let mut end = Vec::new();
     file.take(len.min(BYTES)).read_to_end(&mut end)?;

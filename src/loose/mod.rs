@@ -11,7 +11,7 @@ mod content;
 mod reflog;
 
 pub use content::{Content, first_oid};
-pub use reflog::{LogLine, last_line};
+pub use reflog::LogLine;
 
 /// Git's idea of white space: no form feed, no vertical tab.
 fn is_space(byte: u8) -> bool {

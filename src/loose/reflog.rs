@@ -7,7 +7,7 @@
 //!
 //! Git passes over a line that is none of these, one without LF among them, and over one whose time is zero.
 
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 
 use crate::model::HashKind;
 
@@ -74,13 +74,6 @@ fn number(digits: &[u8]) -> Option<u64> {
     Some(str::from_utf8(digits).ok()?.parse().unwrap_or(u64::MAX))
 }
 
-/// Where the last line of a text starts.
-#[must_use]
-pub fn last_line(text: &[u8]) -> usize {
-    let before_end = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
-    memrchr(b'\n', before_end).map_or(0, |lf| lf.saturating_add(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,14 +104,5 @@ mod tests {
         for text in [format!("{A} {B} <x> 1 +0000"), format!("{A}  {B} <x> 1 +0000\n"), "\n".into(), String::new()] {
             assert_eq!(LogLine::parse(text.as_bytes(), HashKind::Sha1), None, "{text}");
         }
-    }
-
-    #[test]
-    fn the_last_line_may_lack_its_end() {
-        assert_eq!(last_line(b"a\nb\n"), 2);
-        assert_eq!(last_line(b"a\nb"), 2);
-        assert_eq!(last_line(b"a\n\n"), 2);
-        assert_eq!(last_line(b"a\n"), 0);
-        assert_eq!(last_line(b""), 0);
     }
 }

@@ -1,8 +1,9 @@
 //! `Change`, and the walk that yields them: what makes one set of refs another.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -101,8 +102,20 @@ impl From<LogDifference<LogEntry>> for Change {
 }
 
 /// A walk over changes. May be shared between threads: each change goes to one of them.
+///
+/// While one is sought signal handlers may run, so nothing is locked meanwhile: who seeks has the walk to itself.
 #[pyclass(frozen, module = "refspan._native")]
-pub(super) struct ChangeIterator(Mutex<Walk>);
+pub(super) struct ChangeIterator {
+    seat: Mutex<Seat>,
+    is_back: Condvar,
+}
+
+/// Where the walk is.
+enum Seat {
+    Free(Box<Walk>),
+    /// With the thread of this id.
+    Taken(ThreadId),
+}
 
 struct Walk {
     refs: Diff,
@@ -128,8 +141,34 @@ impl ChangeIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
-        // Locked where the GIL is not held: whoever has the lock may be waiting for that.
-        bulk(py, |interrupt| self.0.lock().unwrap_or_else(PoisonError::into_inner).next(interrupt))
+        let already = || PyValueError::new_err("iterator already executing");
+        let mut walk = py.detach(|| self.take()).ok_or_else(already)?;
+        let next = bulk(py, |interrupt| walk.next(interrupt));
+        *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Seat::Free(walk);
+        self.is_back.notify_one();
+        next
+    }
+}
+
+impl ChangeIterator {
+    fn new(walk: Walk) -> Self {
+        Self { seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() }
+    }
+
+    /// The walk, once no other thread has it; `None` if this one does.
+    fn take(&self) -> Option<Box<Walk>> {
+        let me = thread::current().id();
+        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match std::mem::replace(&mut *seat, Seat::Taken(me)) {
+                Seat::Free(walk) => return Some(walk),
+                Seat::Taken(owner) => *seat = Seat::Taken(owner),
+            }
+            if matches!(&*seat, Seat::Taken(owner) if *owner == me) {
+                return None;
+            }
+            seat = self.is_back.wait(seat).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
 
@@ -154,7 +193,7 @@ pub(super) fn diff(
         let logs = if reflogs { Some(LogDiff::new(a.clone(), b.clone(), interrupt)?) } else { None };
         Ok(Walk { refs: Diff::new(a, b, interrupt)?, logs })
     })?;
-    Ok(ChangeIterator(Mutex::new(walk)))
+    Ok(ChangeIterator::new(walk))
 }
 
 fn view_of(refs: &Bound<'_, PyAny>, reflogs: bool) -> PyResult<Arc<View>> {

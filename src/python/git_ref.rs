@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::args::Name;
+use super::bulk::bulk;
 use super::recent::Movable;
 use super::ref_view::{Parts, RefView, hex_text, refname};
 use super::source::{Held, Source};
@@ -52,9 +53,9 @@ impl Ref {
         }
     }
 
-    fn peeled_oid(&self, py: Python<'_>, oid: Oid) -> Option<Oid> {
-        let repository = self.repository.as_ref()?;
-        py.detach(|| repository.objects.asker().peel(&oid))
+    fn peeled_oid(&self, py: Python<'_>, oid: Oid) -> PyResult<Option<Oid>> {
+        let Some(repository) = &self.repository else { return Ok(None) };
+        bulk(py, |_| Ok(repository.objects.asker()?.peel(&oid)))
     }
 }
 
@@ -96,7 +97,7 @@ impl Ref {
     /// What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
     ///
     /// Where the storage says nothing, the object database is asked, whatever the header of packed-refs claims; None if
-    /// the object cannot be read there.
+    /// the object cannot be read there. `CorruptError` if the database cannot be opened (alternates that lead round).
     #[getter]
     fn peeled<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
         let item = self.view.item();
@@ -105,7 +106,7 @@ impl Ref {
             // Git 2.53 and newer may claim `fully-peeled` over tags that are not, so what says nothing is not believed.
             Peeled::Nowhere | Peeled::Unknown => match item.value().to_owned() {
                 Some(RefValue::Oid(oid)) => {
-                    let peeled = self.peeled_oid(py, oid);
+                    let peeled = self.peeled_oid(py, oid)?;
                     Ok(peeled.map(|peeled| hex_text(py, Value::Raw(peeled.as_raw()))).transpose()?.flatten())
                 }
                 _ => Ok(None),

@@ -49,7 +49,8 @@ pub(super) fn list_refs<'py>(
     let bytes = |names: Vec<Name<'_>>| names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>();
     let abbrev = abbrev.map(|digits| Some(digits).filter(|digits| *digits != 0));
     let options = ShowRef { patterns: bytes(patterns), dereference, hash_only, abbrev, quiet };
-    let Some(mut showing) = Showing::new(options, store.get().lookup().clone()) else { return Ok((0, None)) };
+    let lookup = store.get().lookup().clone();
+    let Some(mut showing) = bulk(py, |_| Showing::new(options, lookup))? else { return Ok((0, None)) };
     let mut text = Vec::new();
     let mut piece = |next: &mut (dyn FnMut(&mut Vec<u8>, Interrupt<'_>) -> Result<Shown> + Send)| -> PyResult<Shown> {
         let shown = bulk(py, |interrupt| Ok(next(&mut text, interrupt)))?;

@@ -7,6 +7,7 @@ use spin::Mutex;
 use super::error::to_py;
 use super::log_entry::LogEntry;
 use super::ref_view::refname;
+use crate::model::Error;
 use crate::store::Log;
 
 /// The entries of one reflog. May be shared between threads: each entry goes to one of them.
@@ -35,11 +36,21 @@ impl ReflogIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<LogEntry>> {
-        let entry = {
-            let mut log = self.log.lock();
-            log.next_entry().map(|item| item.map(|item| LogEntry::of(&self.refname, &item)))
-        };
-        entry.map_err(|error| to_py(py, error))
+        loop {
+            let entry = {
+                let mut log = self.log.lock();
+                // No Python code runs while the lock is held: an interrupt is heard between two slices.
+                let next = log.next_entry(&mut || false);
+                next.map(|item| item.map(|item| LogEntry::of(&self.refname, &item)))
+            };
+            match entry {
+                Err(Error::Interrupted) => {
+                    py.check_signals()?;
+                    py.detach(|| ());
+                }
+                entry => return entry.map_err(|error| to_py(py, error)),
+            }
+        }
     }
 }
 

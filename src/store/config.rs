@@ -170,8 +170,10 @@ impl Config {
             append(&mut all, file, &path)?;
         }
         let path = Path::new("GIT_CONFIG_COUNT");
-        let environment = File::from_env(options).map_err(|error| corrupt(path, &error))?;
-        append(&mut all, environment, path)?;
+        if env::var_os("GIT_CONFIG_COUNT").is_some_and(|count| !count.is_empty()) {
+            let environment = File::from_env(options).map_err(|error| corrupt(path, &error))?;
+            append(&mut all, environment, path)?;
+        }
         let is_true = |key: &str| all.boolean(key).ok().flatten();
         let abbrev = match all.raw_value("core.abbrev").ok().map(|value| value.to_string()) {
             None => None,

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::location::Location;
 use super::{PackedFile, Stack, Tables};
 use crate::fs::is_nothing;
 use crate::model::{Error, HashKind, Interrupt, Result};
@@ -69,6 +70,19 @@ impl CurrentStack {
         let tables = Arc::new(Tables::stacked(stack.tables().to_vec(), Some(self.hash)));
         *lock(&self.now) = Some((Arc::new(stack), tables.clone()));
         Ok(tables)
+    }
+}
+
+impl CurrentStack {
+    /// [`Self::get`]; a worktree may have no tables of its own, as for git, but it must be there itself.
+    pub(super) fn get_if_any(&self, location: &Location, interrupt: Interrupt<'_>) -> Result<Arc<Tables>> {
+        match self.get(interrupt) {
+            Err(Error::Io { source, .. }) if is_nothing(&source) && !self.dir.exists() => {
+                location.check_head()?;
+                Ok(Arc::new(Tables::stacked(Vec::new(), Some(self.hash))))
+            }
+            tables => tables,
+        }
     }
 }
 

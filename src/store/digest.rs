@@ -12,10 +12,9 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use sha2::{Digest, Sha256};
 
 use super::log_item::write_hex;
-use super::logs::BREATH;
 use super::lookup::Lookup;
 use super::{Item, Query};
-use crate::model::{Error, Interrupt, Result, Value, is_pseudoref};
+use crate::model::{Interrupt, Result, Value, is_pseudoref};
 
 /// Text is hashed in pieces of about this size; from the second on by a thread of its own.
 const PIECE: usize = 256 << 10;
@@ -49,13 +48,8 @@ impl Lookup {
                 let frozen = Self::Frozen(view);
                 for name in frozen.log_names(interrupt)? {
                     let mut log = frozen.log(&name, false, interrupt)?.dated();
-                    let mut count = 0_usize;
-                    while let Some(entry) = log.next_entry()? {
+                    while let Some(entry) = log.next_entry(interrupt)? {
                         entry.write(text.bytes(), &name);
-                        count += 1;
-                        if count.is_multiple_of(BREATH) && !interrupt() {
-                            return Err(Error::Interrupted);
-                        }
                     }
                 }
             }

@@ -8,6 +8,8 @@ use super::{LooseRefs, PackedFile, Query};
 use crate::model::{Broken, Error, Result, Selection, Span};
 use crate::packed::{Cursor, Record};
 
+const REFS: &[u8] = b"refs/";
+
 /// Where the walk stands.
 #[derive(Debug)]
 pub(super) struct FilesWalk {
@@ -95,6 +97,9 @@ impl FilesWalk {
 }
 
 /// A walk over packed refs that knows the next record.
+///
+/// One over all of `refs/` goes through all of the file: a name outside it, in the midst of a file that is falsely sorted,
+/// would mislead a seek, and what lies behind it be missing.
 #[derive(Debug)]
 struct PackedWalk {
     file: Arc<PackedFile>,
@@ -115,10 +120,11 @@ impl PackedWalk {
         let exclude: Vec<&[u8]> = query.exclude.iter().map(Vec::as_slice).collect();
         let prefix = query.refs_prefix().unwrap_or_default();
         let start_after = query.start_after.as_deref();
-        if prefix == b"refs/" && start_after.is_none() {
-            file.snapshot().expect_scan(true);
+        let mut selection = Selection { prefix, start_after, exclude: &exclude };
+        if prefix == REFS && start_after.is_none() {
+            selection.prefix = b"";
         }
-        let cursor = file.select(Selection { prefix, start_after, exclude: &exclude })?;
+        let cursor = file.select(selection)?;
         Ok(Self { file, cursor, ahead: None, is_read: false, failed: None, passed: None, has_landed: false })
     }
 
@@ -157,13 +163,19 @@ impl PackedWalk {
     #[inline(always)]
     fn read(&mut self) {
         self.is_read = true;
-        self.ahead = match self.file.snapshot().next(&mut self.cursor) {
-            Ok(next) => next,
-            Err(damage) => {
-                self.failed = Some(damage.in_file(self.file.path().to_owned()));
-                None
+        loop {
+            self.ahead = match self.file.snapshot().next(&mut self.cursor) {
+                Ok(next) => next,
+                Err(damage) => {
+                    self.failed = Some(self.file.damaged(damage));
+                    None
+                }
+            };
+            match &self.ahead {
+                Some(record) if !self.name(record).starts_with(REFS) => {}
+                _ => return,
             }
-        };
+        }
     }
 
     /// Goes past the record to come. Returns whether others have its name.
@@ -180,7 +192,8 @@ impl PackedWalk {
     }
 
     fn land(&mut self, pos: usize) {
-        if let Ok(end) = self.file.snapshot().end_before(None) {
+        let end = self.file.snapshot().data().len();
+        if pos <= end {
             self.cursor = self.file.snapshot().cursor_over(pos..end);
             (self.is_read, self.ahead, self.passed, self.has_landed) = (false, None, None, true);
         }

@@ -49,11 +49,15 @@ impl Location {
         Ok(found)
     }
 
-    /// Whether there is a `HEAD` as refs in files have one: without it nothing that is missing can be believed, and with
-    /// the stub of the other format a migration is under way, or was never finished.
+    /// Whether there is a `HEAD`: without it nothing that is missing can be believed. And if refs are in files, with the stub
+    /// of the other format a migration is under way, or was never finished.
     pub(super) fn check_head(&self) -> Result<()> {
-        if self.format != Format::Files {
-            return Ok(());
+        if self.format == Format::Reftable {
+            // The stub, by which the directory is known.
+            return match self.dirs.own.join("HEAD").symlink_metadata() {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Error::NoRepository(self.dirs.own.clone())),
+            };
         }
         let head = self.own.join("HEAD");
         let mut text = Vec::new();

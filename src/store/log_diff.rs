@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::LogItem;
+use super::logs::BREATH;
 use super::lookup::Lookup;
 use super::view::{Kept, View};
 use crate::model::{Error, Interrupt, Result};
@@ -57,21 +58,12 @@ impl LogDiff {
         mut take: impl FnMut(&[u8], LogItem<'_>) -> T,
         interrupt: Interrupt<'_>,
     ) -> Result<Option<LogDifference<T>>> {
-        while let Some(name) = self.names.pop_front() {
-            let [before, after] = &self.sides;
-            let mut logs = [before.log(&name, false, interrupt)?.dated(), after.log(&name, false, interrupt)?.dated()];
-            loop {
-                let [a, b] = &mut logs;
-                let (before, after) = (a.next_entry()?, b.next_entry()?);
-                let is_same = match (&before, &after) {
-                    (Some(before), Some(after)) => before.is(after),
-                    (None, None) => break,
-                    _ => false,
-                };
-                if !is_same {
-                    let (before, after) = (before.map(|item| take(&name, item)), after.map(|item| take(&name, item)));
-                    return Ok(Some(LogDifference { name, before, after }));
-                }
+        while let Some(name) = self.names.front() {
+            // Taken away when it is done with: after an error or an interrupt it is read again.
+            let difference = first_difference(&self.sides, name, &mut take, interrupt)?;
+            let name = self.names.pop_front().unwrap_or_default();
+            if let Some((before, after)) = difference {
+                return Ok(Some(LogDifference { name, before, after }));
             }
             if !interrupt() {
                 return Err(Error::Interrupted);
@@ -79,4 +71,30 @@ impl LogDiff {
         }
         Ok(None)
     }
+}
+
+/// The first entries that are not the same in the logs of one ref; `None` if all are.
+fn first_difference<T>(
+    [before, after]: &[Lookup; 2],
+    name: &[u8],
+    take: &mut impl FnMut(&[u8], LogItem<'_>) -> T,
+    interrupt: Interrupt<'_>,
+) -> Result<Option<(Option<T>, Option<T>)>> {
+    let (mut before, mut after) =
+        (before.log(name, false, interrupt)?.dated(), after.log(name, false, interrupt)?.dated());
+    for count in 1_usize.. {
+        let (before, after) = (before.next_entry(interrupt)?, after.next_entry(interrupt)?);
+        let is_same = match (&before, &after) {
+            (Some(before), Some(after)) => before.is(after),
+            (None, None) => break,
+            _ => false,
+        };
+        if !is_same {
+            return Ok(Some((before.map(|item| take(name, item)), after.map(|item| take(name, item)))));
+        }
+        if count.is_multiple_of(BREATH) && !interrupt() {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(None)
 }

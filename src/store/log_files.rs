@@ -1,12 +1,13 @@
 //! The reflogs of the files format: which there are, and one of them opened.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::location::Location;
-use crate::fs::{self, Backing, Tail, is_nothing, tail};
-use crate::model::{Error, Interrupt, Place, Result, Scope, is_well_formed};
+use crate::fs::{self, Tail, is_nothing, tail};
+use crate::model::{Error, Place, Result, Scope, is_well_formed};
 
 /// Logs as they stood at one moment. Git only ever appends to one, or replaces it: so its size and its end tell what it
 /// held. (That it is the same file would not: a log that is deleted may leave its inode to the next one.)
@@ -30,14 +31,13 @@ impl LogFiles {
         self.0.keys().cloned().collect()
     }
 
-    /// What a log held then; `None` if there was none.
-    pub(super) fn open(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<(Arc<Backing>, usize)>> {
+    /// A log, and how much of it was there then; `None` if there was none.
+    pub(super) fn open(&self, name: &[u8]) -> Result<Option<(File, u64)>> {
         let Some((path, then)) = self.0.get(name) else { return Ok(None) };
-        match open(path, interrupt)? {
-            Some(backing) if then.ends_in(&backing) => {
-                let len = usize::try_from(then.len()).unwrap_or(usize::MAX).min(backing.len());
-                Ok(Some((Arc::new(backing), len)))
-            }
+        let opened = open(path)?.map(|(file, _)| file);
+        let is_same = |file: &File| then.is_in(file).map_err(|source| Location::failed(path, source));
+        match opened {
+            Some(file) if is_same(&file)? => Ok(Some((file, then.len()))),
             _ => {
                 let reason = "the reflog was rewritten or deleted since the snapshot was taken".to_owned();
                 Err(Error::Unsupported { path: path.clone(), reason })
@@ -46,30 +46,25 @@ impl LogFiles {
     }
 }
 
-/// What the log of a ref holds now; `None` if there is none.
-pub(super) fn open_log(location: &Location, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Arc<Backing>>> {
-    let Some(path) = location.path_of_log(name) else { return Ok(None) };
-    Ok(open(&path, interrupt)?.map(Arc::new))
+/// The log of a ref and how long it is now; `None` if there is none.
+pub(super) fn open_log(location: &Location, name: &[u8]) -> Result<Option<(File, u64)>> {
+    location.path_of_log(name).map_or(Ok(None), |path| open(&path))
 }
 
-fn open(path: &Path, interrupt: Interrupt<'_>) -> Result<Option<Backing>> {
-    match fs::load(path, true, interrupt) {
-        Ok((backing, _)) => Ok(Some(backing)),
-        Err(Error::Io { source, .. }) if is_nothing(&source) || source.kind() == std::io::ErrorKind::IsADirectory => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
+fn open(path: &Path) -> Result<Option<(File, u64)>> {
+    match fs::open(path) {
+        Ok((file, meta)) => Ok(Some((file, meta.len()))),
+        Err(error) if is_nothing(&error) || error.kind() == ErrorKind::IsADirectory => Ok(None),
+        Err(source) => Err(Location::failed(path, source)),
     }
 }
 
 /// The names of the refs that have a log, in order: the worktree's own are its own.
 pub(super) fn names(location: &Location) -> Result<Vec<Vec<u8>>> {
-    let mut names = Vec::new();
-    collect(&location.shared().join("logs"), b"", &mut names)?;
+    let mut names = below(location.shared().join("logs"))?;
     if location.is_linked() {
         names.retain(|name| Place::of(name).scope != Scope::Current);
-        let mut own = Vec::new();
-        collect(&location.own().join("logs"), b"", &mut own)?;
+        let mut own = below(location.own().join("logs"))?;
         own.retain(|name| Place::of(name).scope == Scope::Current);
         names.append(&mut own);
     }
@@ -78,16 +73,20 @@ pub(super) fn names(location: &Location) -> Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// Adds the regular files below a directory, as git does: those with an ill-formed last component are none.
-fn collect(dir: &Path, name: &[u8], names: &mut Vec<Vec<u8>>) -> Result<()> {
-    for (entry, kind) in fs::list(dir).map_err(|source| Location::failed(dir, source))? {
-        let part = entry.as_encoded_bytes();
-        let full = [name, part].concat();
-        if kind.is_dir() {
-            collect(&dir.join(&entry), &[&full[..], b"/"].concat(), names)?;
-        } else if kind.is_file() && is_well_formed(part) {
-            names.push(full);
+/// The regular files below a directory, as git has it: those with an ill-formed last component are none.
+fn below(dir: PathBuf) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    let mut dirs = vec![(dir, Vec::new())];
+    while let Some((dir, name)) = dirs.pop() {
+        for (entry, kind) in fs::list(&dir).map_err(|source| Location::failed(&dir, source))? {
+            let part = entry.as_encoded_bytes();
+            let full = [&name[..], part].concat();
+            if kind.is_dir() {
+                dirs.push((dir.join(&entry), [&full[..], b"/"].concat()));
+            } else if kind.is_file() && is_well_formed(part) {
+                names.push(full);
+            }
         }
     }
-    Ok(())
+    Ok(names)
 }

@@ -2,9 +2,9 @@
 //!
 //! Git hides an entry of time 0 in a file, and shows one in a table; so do these.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
-
-use memchr::memchr;
 
 use super::log_files::{self, LogFiles};
 use super::log_item::{LogArena, LogItem};
@@ -12,9 +12,9 @@ use super::lookup::Lookup;
 use super::ref_store::Refs;
 use super::view::Kept;
 use super::{LogWalk, Tables};
-use crate::fs::Backing;
-use crate::loose::{LogLine, last_line};
-use crate::model::{Error, HashKind, Interrupt, Place, Result, Scope, Span};
+use crate::fs::{LineStep, Lines};
+use crate::loose::LogLine;
+use crate::model::{Error, HashKind, Interrupt, Place, Result, Scope};
 use crate::reftable::LogCursor;
 
 /// Entries that are read between two questions to an interrupt.
@@ -31,8 +31,8 @@ pub struct Log {
 enum Walk {
     /// There is no log.
     None,
-    /// A file: the part that is still to come, and from which of its ends.
-    Text { bytes: Arc<Backing>, rest: Span, is_reverse: bool, hash: HashKind },
+    /// A file.
+    Text { lines: Box<Lines>, path: PathBuf, hash: HashKind },
     /// Tables, newest first.
     Newest(Arc<Tables>, Box<LogWalk>),
     /// Tables, oldest first: the number of entries still to come.
@@ -46,35 +46,32 @@ impl Log {
         self.skipped
     }
 
-    /// The next entry.
+    /// The next entry. Interrupted, it can be asked again.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::model::Error::Corrupt) in a table.
-    pub fn next_entry(&mut self) -> Result<Option<LogItem<'_>>> {
+    /// [`Error::Corrupt`] in a table, [`Error::Io`], an interrupt.
+    pub fn next_entry(&mut self, interrupt: Interrupt<'_>) -> Result<Option<LogItem<'_>>> {
         match &mut self.walk {
             Walk::None => Ok(None),
-            Walk::Text { bytes, rest, is_reverse, hash } => loop {
-                let text = bytes.get(rest.clone()).unwrap_or_default();
-                if text.is_empty() {
-                    return Ok(None);
-                }
-                let line = if *is_reverse {
-                    let start = rest.start.saturating_add(last_line(text));
-                    let line = start..rest.end;
-                    rest.end = start;
-                    line
-                } else {
-                    let len = memchr(b'\n', text).map_or(text.len(), |lf| lf.saturating_add(1));
-                    let line = rest.start..rest.start.saturating_add(len);
-                    rest.start = line.end;
-                    line
+            Walk::Text { lines, path, hash } => {
+                let line = loop {
+                    match lines.step().map_err(|source| Error::Io { path: path.clone(), source })? {
+                        LineStep::Line(line) if LogLine::parse(lines.bytes(line.clone()), *hash).is_some() => {
+                            break line;
+                        }
+                        LineStep::Line(_) | LineStep::TooLong => {
+                            self.skipped = self.skipped.saturating_add(1);
+                            if self.skipped.is_multiple_of(BREATH as u64) && !interrupt() {
+                                return Err(Error::Interrupted);
+                            }
+                        }
+                        LineStep::Read if interrupt() => {}
+                        LineStep::Read => return Err(Error::Interrupted),
+                        LineStep::End => return Ok(None),
+                    }
                 };
-                let line = bytes.get(line).unwrap_or_default();
-                if let Some(line) = LogLine::parse(line, *hash) {
-                    return Ok(Some(line.into()));
-                }
-                self.skipped = self.skipped.saturating_add(1);
-            },
+                Ok(LogLine::parse(lines.bytes(line), *hash).map(LogItem::from))
+            }
             Walk::Newest(tables, walk) => {
                 let Some(number) = tables.next_log(walk)? else { return Ok(None) };
                 let record = walk.cursor(number).and_then(LogCursor::record);
@@ -104,8 +101,9 @@ impl Log {
         Self { walk: Walk::None, skipped: 0 }
     }
 
-    fn text(bytes: Arc<Backing>, len: usize, is_reverse: bool, hash: HashKind) -> Self {
-        Self { walk: Walk::Text { bytes, rest: 0..len, is_reverse, hash }, skipped: 0 }
+    fn text(file: File, len: u64, is_reverse: bool, path: PathBuf, hash: HashKind) -> Self {
+        let lines = Box::new(Lines::new(file, len, is_reverse));
+        Self { walk: Walk::Text { lines, path, hash }, skipped: 0 }
     }
 
     fn tables(tables: Arc<Tables>, name: &[u8], is_reverse: bool, interrupt: Interrupt<'_>) -> Result<Self> {
@@ -138,13 +136,14 @@ impl Lookup {
             Self::Live(live) => live.ask(|store| {
                 let location = &store.repository().location;
                 if let Some(tables) = store.tables_of(&place, interrupt)? {
+                    location.check_head()?;
                     return Log::tables(tables, place.name, is_reverse, interrupt);
                 }
                 match store.refs() {
-                    Refs::Files(_) => match log_files::open_log(location, name, interrupt)? {
-                        Some(bytes) => {
-                            let len = bytes.len();
-                            Ok(Log::text(bytes, len, is_reverse, location.hash()))
+                    Refs::Files(_) => match log_files::open_log(location, name)? {
+                        Some((file, len)) => {
+                            let path = location.path_of_log(name).unwrap_or_default();
+                            Ok(Log::text(file, len, is_reverse, path, location.hash()))
                         }
                         None => location.check_head().map(|()| Log::none()),
                     },
@@ -156,8 +155,10 @@ impl Lookup {
                 match view.kept() {
                     Kept::Files { logs: None, .. } => Ok(Log::none()),
                     Kept::Files { logs: Some(logs), .. } => {
-                        let Some((bytes, len)) = logs.open(name, interrupt)? else { return Ok(Log::none()) };
-                        Ok(Log::text(bytes, len, is_reverse, view.hash().unwrap_or(HashKind::Sha1)))
+                        let Some((file, len)) = logs.open(name)? else { return Ok(Log::none()) };
+                        let location = view.repository().map(|repository| &repository.location);
+                        let path = location.and_then(|location| location.path_of_log(name)).unwrap_or_default();
+                        Ok(Log::text(file, len, is_reverse, path, view.hash().unwrap_or(HashKind::Sha1)))
                     }
                     Kept::Tables { own, shared } => {
                         let tables = own.as_ref().filter(|_| place.scope == Scope::Current).unwrap_or(shared);

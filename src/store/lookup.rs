@@ -74,7 +74,7 @@ impl Lookup {
     #[must_use]
     pub fn is_below_a_file(&self, name: &[u8]) -> bool {
         let path = self.repository().and_then(|repository| match repository.location.format() {
-            Format::Files => repository.location.path_of_ref(name),
+            Format::Files => repository.location.path_below_root_ref(name).or(repository.location.path_of_ref(name)),
             Format::Reftable => None,
         });
         let met = path.map(|path| path.symlink_metadata());

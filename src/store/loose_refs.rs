@@ -125,6 +125,13 @@ impl LooseRefs {
         true
     }
 
+    /// Takes back what was added last.
+    pub(super) fn pop(&mut self) {
+        if let Some(last) = self.refs.pop() {
+            self.bytes.truncate(last.start);
+        }
+    }
+
     /// Adds a directory that leads back to itself.
     pub(super) fn push_loop(&mut self, name: &[u8]) {
         self.push(name, b"", Kind::Broken(Broken::SymlinkLoop));

@@ -1,7 +1,7 @@
 //! Reading all loose refs below a prefix, before anybody looks at the packed ones.
 //!
 //! Names that start with a dot or end in `.lock` are none of git's. Directories are entered through symbolic links too, as
-//! git does, but not into one that they lie in.
+//! git does, but not into one that they lie in, nor through a link that lies behind another one.
 
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use super::discover::path_of;
 use super::location::Location;
 use super::loose_refs::LooseRefs;
 use crate::fs;
-use crate::model::{HashKind, Interrupt, OWN_NAMESPACES, Result, has_root_syntax, is_pseudoref, is_safe};
+use crate::model::{Error, Interrupt, OWN_NAMESPACES, Result, has_root_syntax, is_pseudoref, is_safe};
 
-/// Symbolic links to directories that are followed one below the other.
-const LINKS: usize = 5;
+/// Symbolic links to directories that are followed one below the other: more can multiply without end.
+const LINKS: usize = 1;
 /// Files that are read between two questions to the interrupt.
 const BREATH: usize = 1 << 12;
 
@@ -22,15 +22,16 @@ const BREATH: usize = 1 << 12;
 /// # Errors
 /// [`Error::Io`](crate::model::Error::Io) for a directory or file that cannot be read; an interrupt.
 pub(super) fn loose_refs(location: &Location, prefix: &[u8], interrupt: Interrupt<'_>) -> Result<LooseRefs> {
-    let mut walk =
-        Walk { location, prefix, found: LooseRefs::default(), buffer: Vec::new(), chain: Vec::new(), interrupt };
+    let found = LooseRefs::default();
+    let mut walk = Walk { location, prefix, found, buffer: Vec::new(), dirs: Vec::new(), interrupt };
     // Straight to the directory that the prefix names, if it can be one.
     let dir = prefix.iter().rposition(|&byte| byte == b'/').and_then(|slash| prefix.get(..=slash)).unwrap_or_default();
     let start = if is_plain_dir(location, dir) { dir } else { b"refs/" };
     if start.starts_with(prefix) || prefix.starts_with(start) {
         let base = if is_own(start) { location.own() } else { location.shared() };
         if let Some(path) = path_of(start.strip_suffix(b"/").unwrap_or(start)) {
-            walk.enter(&base.join(path), start)?;
+            walk.dirs.push(Dir { path: base.join(path), name: start.to_vec(), links: 0 });
+            walk.read_all()?;
         }
     }
     walk.found.sort();
@@ -94,84 +95,92 @@ struct Walk<'a> {
     prefix: &'a [u8],
     found: LooseRefs,
     buffer: Vec<u8>,
-    /// The directories from the first link on that the walk is in, without links, and whether a link led there.
-    chain: Vec<(PathBuf, bool)>,
+    /// Directories that are still to be read. (Not by recursion: names can be two thousand levels deep.)
+    dirs: Vec<Dir>,
     interrupt: Interrupt<'a>,
 }
 
+/// A directory, the name of its refs up to the last slash, and how many links led there.
+struct Dir {
+    path: PathBuf,
+    name: Vec<u8>,
+    links: usize,
+}
+
 impl Walk<'_> {
-    /// Reads what lies in a directory; `name` is that of its refs up to the last slash.
-    fn enter(&mut self, dir: &Path, name: &[u8]) -> Result<()> {
-        let entries = fs::list(dir).map_err(|source| Location::failed(dir, source))?;
-        let mut full = name.to_vec();
-        let is_root = name == b"refs/";
+    fn read_all(&mut self) -> Result<()> {
+        while let Some(dir) = self.dirs.pop() {
+            if !(self.interrupt)() {
+                return Err(Error::Interrupted);
+            }
+            self.read(&dir)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what lies in a directory, but for what lies deeper.
+    fn read(&mut self, dir: &Dir) -> Result<()> {
+        let entries = fs::list(&dir.path).map_err(|source| Location::failed(&dir.path, source))?;
+        let mut full = dir.name.clone();
+        let is_root = dir.name == b"refs/";
         for (entry, kind) in entries {
             let part = entry.as_encoded_bytes();
             if is_hidden(part) {
                 continue;
             }
-            full.truncate(name.len());
+            full.truncate(dir.name.len());
             full.extend_from_slice(part);
             // A worktree's own are read from where it keeps them.
             let is_elsewhere =
                 is_root && OWN_NAMESPACES.iter().any(|space| space.strip_suffix(b"/") == Some(&full[..]));
             if !is_elsewhere {
-                self.visit(&dir.join(&entry), &mut full, kind)?;
+                self.visit(dir.path.join(&entry), &mut full, kind, dir.links)?;
             }
         }
         if is_root {
             for space in OWN_NAMESPACES {
-                let path =
-                    path_of(space.strip_suffix(b"/").unwrap_or(space)).map(|path| self.location.own().join(path));
-                if let Some(path) = path.filter(|_| self.may_hold(space)) {
-                    self.enter(&path, space)?;
+                if let Some(path) = path_of(space).filter(|_| self.may_hold(space)) {
+                    let path = self.location.own().join(path);
+                    self.dirs.push(Dir { path, name: space.to_vec(), links: 0 });
                 }
             }
         }
         Ok(())
     }
 
-    /// Reads a file, or what lies in a directory.
-    fn visit(&mut self, path: &Path, name: &mut Vec<u8>, kind: FileType) -> Result<()> {
+    /// Reads a file, or marks a directory to be read.
+    fn visit(&mut self, path: PathBuf, name: &mut Vec<u8>, kind: FileType, links: usize) -> Result<()> {
         let leads_to_dir = kind.is_dir() || (kind.is_symlink() && path.is_dir());
-        if !leads_to_dir {
-            if name.starts_with(self.prefix) {
-                let hash: HashKind = self.location.hash();
-                let read = self.found.read(path, name, hash, &mut self.buffer);
-                read.map_err(|source| Location::failed(path, source))?;
-                if self.found.len().is_multiple_of(BREATH) && !(self.interrupt)() {
-                    return Err(crate::model::Error::Interrupted);
-                }
+        let is_wanted = name.starts_with(self.prefix);
+        // A link to a directory may be a symbolic ref whose target is one by now, or lead round.
+        if kind.is_symlink() || (!leads_to_dir && is_wanted) {
+            let read = self.found.read(&path, name, self.location.hash(), &mut self.buffer);
+            let is_ref = read.map_err(|source| Location::failed(&path, source))?;
+            if is_ref && !is_wanted {
+                self.found.pop();
             }
-            return Ok(());
-        }
-        if kind.is_symlink() {
-            // It may be a symbolic ref whose target is now a directory, or lead round.
-            let before = self.found.len();
-            let read = self.found.read(path, name, self.location.hash(), &mut self.buffer);
-            read.map_err(|source| Location::failed(path, source))?;
-            if self.found.len() > before {
+            if self.found.len().is_multiple_of(BREATH) && !(self.interrupt)() {
+                return Err(Error::Interrupted);
+            }
+            if is_ref {
                 return Ok(());
             }
         }
+        if !leads_to_dir {
+            return Ok(());
+        }
+        let links = links + usize::from(kind.is_symlink());
+        if links > LINKS {
+            if is_wanted {
+                self.found.push_loop(name);
+            }
+            return Ok(());
+        }
         name.push(b'/');
-        if !self.may_hold(name) {
-            return Ok(());
+        if self.may_hold(name) {
+            self.dirs.push(Dir { path, name: name.clone(), links });
         }
-        if !kind.is_symlink() && self.chain.is_empty() {
-            return self.enter(path, name);
-        }
-        let Ok(real) = path.canonicalize() else { return Ok(()) };
-        let links = self.chain.iter().filter(|(_, is_link)| *is_link).count();
-        if self.chain.iter().any(|(dir, _)| *dir == real) || links >= LINKS {
-            name.pop();
-            self.found.push_loop(name);
-            return Ok(());
-        }
-        self.chain.push((real, kind.is_symlink()));
-        let done = self.enter(path, name);
-        self.chain.pop();
-        done
+        Ok(())
     }
 
     /// Whether refs below that directory, whose name ends in a slash, can start with the prefix.

@@ -8,8 +8,11 @@ use gix_hash::ObjectId;
 use gix_object::{Exists, Find, FindHeader, Kind, TagRefIter};
 use gix_odb::store::init::{Options, Slots};
 
-use crate::model::{HashKind, Oid};
+use crate::fs::{There, look_through};
+use crate::model::{Error, HashKind, Oid, Result};
 
+/// Bytes of the largest object that is read: a tag is a page of text.
+const LARGEST: usize = 64 << 20;
 /// Tags of tags that are followed. Git has no limit, but a database that is damaged may go round.
 const DEEPEST: usize = 1 << 10;
 
@@ -17,12 +20,12 @@ const DEEPEST: usize = 1 << 10;
 pub struct Objects {
     dir: PathBuf,
     hash: HashKind,
-    store: OnceLock<Option<Arc<gix_odb::Store>>>,
+    store: OnceLock<Arc<gix_odb::Store>>,
 }
 
 /// A way to ask it, for one thread.
 pub struct Asker {
-    handle: Option<gix_odb::HandleArc>,
+    handle: gix_odb::HandleArc,
     buffer: Vec<u8>,
 }
 
@@ -39,22 +42,33 @@ impl Objects {
         Self { dir: dir.to_owned(), hash, store: OnceLock::new() }
     }
 
-    /// A new way to ask it. A database that cannot be opened knows nothing.
-    #[must_use]
-    pub fn asker(&self) -> Asker {
+    /// A new way to ask it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it cannot be opened: what it has cannot be told from what it has not.
+    pub fn asker(&self) -> Result<Asker> {
+        if let Some(store) = self.store.get() {
+            return Ok(Asker { handle: store.to_cache_arc(), buffer: Vec::new() });
+        }
+        let alternates = self.dir.join("info/alternates");
+        let corrupt = |reason: String| Error::Corrupt { path: alternates.clone(), offset: 0, line: None, reason };
+        match look_through(&alternates, &mut Vec::new()) {
+            Ok(There::File | There::Nothing) => {}
+            // What is no file could make its reader wait for ever.
+            Ok(_) => return Err(corrupt("not a file".to_owned())),
+            Err(source) => return Err(Error::Io { path: alternates, source }),
+        }
         let kind = match self.hash {
             HashKind::Sha1 => gix_hash::Kind::Sha1,
             HashKind::Sha256 => gix_hash::Kind::Sha256,
         };
-        let open = || {
-            // Room for packs that come later: a slot is a pointer.
-            let options =
-                Options { slots: Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 256 }, ..Options::default() };
-            gix_odb::Store::at_opts(self.dir.clone(), kind, &mut std::iter::empty(), options).ok().map(Arc::new)
-        };
-        let store = self.store.get_or_init(open);
-        let handle = store.as_ref().map(gix_odb::Store::to_cache_arc);
-        Asker { handle, buffer: Vec::new() }
+        // Room for packs that come later: a slot is a pointer.
+        let slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 256 };
+        let options = Options { slots, alloc_limit_bytes: Some(LARGEST), ..Options::default() };
+        let store = gix_odb::Store::at_opts(self.dir.clone(), kind, &mut std::iter::empty(), options);
+        let store = store.map_err(|error| corrupt(format!("the object database cannot be opened: {error}")))?;
+        let store = self.store.get_or_init(|| Arc::new(store));
+        Ok(Asker { handle: store.to_cache_arc(), buffer: Vec::new() })
     }
 }
 
@@ -62,7 +76,7 @@ impl Asker {
     /// Whether there is such an object.
     #[must_use]
     pub fn has(&self, oid: &Oid) -> bool {
-        self.handle.as_ref().is_some_and(|handle| handle.exists(&id(oid)))
+        self.handle.exists(&id(oid))
     }
 
     /// What an object points at in the end, if it is an annotated tag and that can be told.
@@ -85,12 +99,11 @@ impl Asker {
     }
 
     fn is_tag(&self, oid: &Oid) -> bool {
-        let header = self.handle.as_ref().and_then(|handle| handle.try_header(&id(oid)).ok()?);
-        header.is_some_and(|header| header.kind == Kind::Tag)
+        self.handle.try_header(&id(oid)).is_ok_and(|header| header.is_some_and(|header| header.kind == Kind::Tag))
     }
 
     fn target(&mut self, tag: &Oid) -> Option<Oid> {
-        let data = self.handle.as_ref()?.try_find(&id(tag), &mut self.buffer).ok()??;
+        let data = self.handle.try_find(&id(tag), &mut self.buffer).ok()??;
         let target = TagRefIter::from_bytes(data.data, data.object_hash).target_id().ok()?;
         Oid::from_raw(target.as_bytes())
     }
@@ -99,7 +112,7 @@ impl Asker {
     #[must_use]
     pub fn abbreviate(&self, oid: &Oid, digits: Option<usize>) -> String {
         let hex = oid.to_hex();
-        let Some(handle) = &self.handle else { return hex };
+        let handle = &self.handle;
         let digits = digits.unwrap_or_else(|| usual_digits(handle.packed_object_count().unwrap_or_default()));
         if digits >= hex.len() {
             return hex;

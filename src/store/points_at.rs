@@ -14,7 +14,7 @@ impl Lookup {
     /// As [`Self::view`].
     pub fn points_at(&self, oid: &Oid, interrupt: Interrupt<'_>) -> Result<Vec<Entry>> {
         let view = self.view(&Query::default(), interrupt)?;
-        let mut search = Search::new(*oid, view.repository().map(|repository| repository.objects.asker()));
+        let mut search = Search::new(*oid, view.repository().map(|repository| repository.objects.asker()).transpose()?);
         let frozen = Self::Frozen(view.clone());
         let mut walk = view.walk(Query::default())?;
         let mut found = Vec::new();

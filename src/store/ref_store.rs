@@ -69,7 +69,10 @@ impl Store {
         let Refs::Tables { own, shared } = &self.refs else { return Ok(None) };
         let location = &self.repository.location;
         match place.scope {
-            Scope::Current => own.as_ref().unwrap_or(shared).get(interrupt).map(Some),
+            Scope::Current => match own {
+                Some(own) => own.get_if_any(location, interrupt).map(Some),
+                None => shared.get(interrupt).map(Some),
+            },
             Scope::Main | Scope::Shared => shared.get(interrupt).map(Some),
             Scope::Other(id) => match location.other(id) {
                 Some(dir) => tables_in(&dir.join("reftable"), location.hash(), interrupt),
@@ -106,7 +109,7 @@ impl Store {
                 Kept::Files { roots: Arc::new(roots), loose: Arc::new(loose), packed, logs: None }
             }
             Refs::Tables { own, shared } => Kept::Tables {
-                own: own.as_ref().map(|own| own.get(interrupt)).transpose()?,
+                own: own.as_ref().map(|own| own.get_if_any(location, interrupt)).transpose()?,
                 shared: shared.get(interrupt)?,
             },
         })
@@ -176,7 +179,7 @@ impl Store {
             Refs::Tables { .. } => {
                 let place = Place::of(name);
                 let Some(tables) = self.tables_of(&place, interrupt)? else { return Ok(None) };
-                let Some(found) = tables.find(place.name)? else { return Ok(None) };
+                let Some(found) = tables.find(place.name)? else { return location.check_head().map(|()| None) };
                 let entry = Entry::Table(tables, found);
                 // What is found under another name than it was asked for goes by the latter.
                 Ok(Some(if place.name == name {
@@ -207,6 +210,12 @@ impl Location {
             return None;
         }
         Some(base.join(path_of(name)?))
+    }
+
+    /// Where something below a root ref would be, which cannot be a ref.
+    pub(super) fn path_below_root_ref(&self, name: &[u8]) -> Option<PathBuf> {
+        let (root, _) = name.split_at_checked(name.iter().position(|&byte| byte == b'/')?)?;
+        is_root_ref(root).then(|| path_of(name).map(|name| self.own().join(name)))?
     }
 
     /// Where the file of a ref's log is.

@@ -59,16 +59,17 @@ pub struct Showing {
 }
 
 impl Showing {
-    /// Refs of a repository, to be shown so.
-    #[must_use]
-    pub fn new(options: ShowRef, lookup: Lookup) -> Option<Self> {
-        let repository = lookup.repository()?;
-        let objects = repository.objects.asker();
-        let mut options = options;
+    /// Refs of a repository, to be shown so; `None` for a file that was opened alone.
+    ///
+    /// # Errors
+    /// As [`Objects::asker`](super::Objects::asker).
+    pub fn new(mut options: ShowRef, lookup: Lookup) -> Result<Option<Self>> {
+        let Some(repository) = lookup.repository() else { return Ok(None) };
+        let objects = repository.objects.asker()?;
         if let Some(None) = options.abbrev {
             options.abbrev = Some(repository.location.config.abbrev);
         }
-        Some(Self { options, lookup, objects, known: Known::new(), found: 0 })
+        Ok(Some(Self { options, lookup, objects, known: Known::new(), found: 0 }))
     }
 
     /// The refs below a prefix.

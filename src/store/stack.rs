@@ -21,6 +21,8 @@ use crate::fs::{self, Identity, absolute};
 use crate::model::{Error, HashKind, Interrupt, Result};
 
 const LIST: &str = "tables.list";
+/// A list is shorter than this: a stack has some dozen tables, of some dozen bytes each.
+const LONGEST: u64 = 16 << 20;
 /// Tries that are made however long they take, and how long more are made.
 const TRIES: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -136,7 +138,10 @@ impl Stack {
                 Err(error) => return Err(error),
             };
             let mut text = Vec::new();
-            file.read_to_end(&mut text)?;
+            file.by_ref().take(LONGEST).read_to_end(&mut text)?;
+            if text.len() as u64 == LONGEST {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
             Ok(Some((Identity::of(&meta), text, file)))
         };
         match read() {

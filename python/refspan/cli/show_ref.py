@@ -16,7 +16,7 @@ from refspan.cli.repository import open_repository
 
 # Git takes a value for these only behind "=", so what follows them is never theirs.
 _BARE = ("--hash", "--abbrev", "--exclude-existing")
-_LEAST_DIGITS = 4
+_LEAST_DIGITS, _MOST_DIGITS = 4, 64
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -129,7 +129,7 @@ class _Digits(argparse.Action):
         text = "0" if option.startswith("no-") else str(values)
         if not re.fullmatch(r"[+-]?\d+", text):
             parser.exit(USAGE, f"error: option `{option}' expects a numerical value\n")
-        namespace.digits = max(int(text), _LEAST_DIGITS) if int(text) else None
+        namespace.digits = min(max(int(text), _LEAST_DIGITS), _MOST_DIGITS) if int(text) else None
 
 
 def _exists(store: RefStore, names: list[str]) -> int:
