@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import refspan
 from refspan import RefNameError
-from store_support import Repository, Told, encode, git_refs, told
 from store_models import broken, read, simple
+from store_support import Repository, Told, encode, git_refs, told
 from support import Ref, run_python, write_packed
 
 NAME = "refs/heads/x"

@@ -9,8 +9,8 @@ import pytest
 import refspan
 from refspan import CorruptError
 from reftable_support import Row, needs_reftables, write_table
-from store_support import Repository, Told, build, encode, told
 from store_models import broken, read, simple
+from store_support import Repository, Told, build, encode, told
 from support import HASHES, Hash, Ref, write_packed
 
 NAME = "refs/heads/x"

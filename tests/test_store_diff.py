@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refspan import Change, Symref
 from reftable_support import needs_reftables
-from store_support import build, encode
 from store_models import (
     KINDS,
     STORES,
@@ -28,6 +27,7 @@ from store_models import (
     repository,
     write_loose,
 )
+from store_support import build, encode
 from support import HEX_LEN, Hash, Ref, write_packed
 
 pytestmark = needs_reftables

@@ -11,8 +11,8 @@ import pytest
 import refspan
 from refspan import CorruptError, LogEntry, PackedRefs
 from reftable_support import NO_COMPACTION, needs_reftables
-from store_support import FORMATS, Format, Repository, build, encode
 from store_models import Difference, Refs, Values, differences, expected
+from store_support import FORMATS, Format, Repository, build, encode
 from support import HASHES, Hash, Ref, header, split_records, write_packed
 
 ZEROS = b"0" * 40

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import refspan
 from reftable_support import fixtures, needs_reftables, revived
-from store_support import Repository, Told, build, by_name, decode, git_refs, told
 from store_models import differences, expected
+from store_support import Repository, Told, build, by_name, decode, git_refs, told
 from support import packed_files
 
 if TYPE_CHECKING:
