@@ -19,6 +19,7 @@ the interpreter (or this script, if it is larger) and the pages it touched of a 
 
 import filecmp
 import json
+import os
 import random
 import tempfile
 from functools import partial
@@ -33,7 +34,7 @@ FIND = "$ git show-ref refs/heads/main"
 OPEN, FIRST = "reader()", "reader()['refs/heads/main'].oid"
 ITERATE = "for ref in reader(): pass"
 # Fixed columns, while git is still writing, is the fastest way to read its text.
-LIST = "[(line[41:-1], line[:40]) for line in os.popen('git show-ref -d')]"
+LIST = "[(line[41:-1], line[:40]) for line in popen('git show-ref -d')]"
 # git's default format opens the object of every ref for its type.
 TAGS = "$ git for-each-ref --format='%(objectname) %(refname)' refs/tags/"
 POINTS_AT = "$ git for-each-ref --points-at=refs/heads/main"
@@ -77,6 +78,7 @@ LINES = (
 )
 
 # The words that the lines use. They run with the repository as working directory.
+popen = os.popen
 reader = partial(PackedRefs, "packed-refs")
 
 

@@ -12,6 +12,7 @@ other object id. Where the target is a time, not a ratio, the line says so.
 """
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from refspan import PackedRefs
 
 FIND = "$ git -C files.git show-ref refs/heads/main"
 # Fixed columns, while git is still writing, is the fastest way to read its text; the other is how one would write it.
-FAST_LIST = "[(line[41:-1], line[:40]) for line in os.popen('git -C files.git show-ref')]"
+FAST_LIST = "[(line[41:-1], line[:40]) for line in popen('git -C files.git show-ref')]"
 LIST = "[tuple(line.split()) for line in output('git', '-C', 'files.git', 'show-ref').splitlines()]"
 SHOW_REF = "$ git -C files.git show-ref > show-ref.git"
 SHOW_REF_D = "$ git -C files.git show-ref -d > show-ref-d.git"
@@ -75,6 +76,7 @@ LINES = (
 )
 
 # The words that the lines use. They run in the folder that holds the repositories.
+popen = os.popen
 files, tables = (partial(refspan.open, f"{name}.git") for name in ("files", "tables"))
 
 

@@ -459,7 +459,9 @@ class Symref:
     """The value of a symbolic ref: the name of another ref. Equal to another one with the same target."""
 
     __match_args__: ClassVar[tuple[str]] = ("target",)
-    def __new__(cls, target: _Name) -> Self: ...
+    def __new__(cls, target: _Name) -> Self:
+        """The value of a symbolic ref to `target`. No name is refused."""
+
     @property
     def target(self) -> str:
         """The name it points at."""
@@ -516,7 +518,7 @@ class StoreReader:
 
     @property
     def format(self) -> Literal["files", "reftable"]:
-        """How the refs are stored."""
+        """How the refs are stored: "files" or "reftable"."""
 
     @property
     def hash(self) -> Literal["sha1", "sha256"]:
@@ -528,7 +530,9 @@ class StoreReader:
         `list(store)` asks for it first, `list(store.refs())` does not.
         """
 
-    def __bool__(self) -> bool: ...
+    def __bool__(self) -> bool:
+        """Whether there is any ref under `refs/`."""
+
     def __iter__(self) -> Iterator[Ref]:
         """The refs under `refs/`, in order: `refs()`."""
 
@@ -616,7 +620,13 @@ class StoreReader:
 
 @final
 class RefStore(StoreReader):
-    """A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`."""
+    """A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`.
+
+    Its refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
+    Iterating and `len()` take those under `refs/`, in byte order of their names; `[]`, `in` and `get` any exact name:
+    root refs (`HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and `main-worktree/HEAD`
+    too. They are `Ref`s. There is nothing to close.
+    """
 
     def snapshot(self) -> Snapshot:
         """The refs as they stand now, immutable. O(loose refs and logs) for files, O(tables) for reftable.
@@ -631,6 +641,11 @@ class Snapshot(StoreReader):
     """A repository's refs as they stood at one moment: immutable, safe to share between threads.
 
     Made by `RefStore.snapshot()`.
+
+    Its refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
+    Iterating and `len()` take those under `refs/`, in byte order of their names; `[]`, `in` and `get` any exact name:
+    root refs (`HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id); those of other worktrees are an
+    `UnsupportedError`.
     """
 
 @final
@@ -655,7 +670,7 @@ class Change:
 
     @property
     def kind(self) -> Literal["create", "update", "delete", "reflog"]:
-        """What makes the first the second; "reflog": the logs of that ref differ."""
+        """What makes the first the second: "create", "update", "delete"; "reflog": the logs of that ref differ."""
 
     @property
     def before(self) -> str | Symref | LogEntry | None:

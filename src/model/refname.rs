@@ -35,13 +35,22 @@ pub fn is_well_formed(name: &[u8]) -> bool {
 /// Whether it is made of letters, digits, `-` and `_` alone, in components that are not empty: most names are, and no
 /// other rule is about those. Without a branch, so that the compiler makes whole-vector compares of it.
 #[inline]
-#[expect(clippy::needless_bitwise_bool, reason = "a branch for each byte is what this avoids")]
 fn is_plain(name: &[u8]) -> bool {
+    match name.len() {
+        ..=32 => is_plain_within::<32>(name),
+        33..=64 => is_plain_within::<64>(name),
+        _ => false,
+    }
+}
+
+/// [`is_plain`] for a name that is no longer than this: of known width, filled up with what is allowed.
+#[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch for each byte is what this avoids")]
+fn is_plain_within<const WIDTH: usize>(name: &[u8]) -> bool {
     let is_word = |b: u8| {
         (b.wrapping_sub(b'0') < 10) | ((b | 0x20).wrapping_sub(b'a') < 26) | (b == b'-') | (b == b'_') | (b == b'/')
     };
-    // Of known width, filled up with what is allowed.
-    let mut wide = [b'a'; 64];
+    let mut wide = [b'a'; WIDTH];
     let (Some(copy), [first, .., last]) = (wide.get_mut(..name.len()), name) else { return false };
     copy.copy_from_slice(name);
     let odd = wide.iter().fold(0, |odd, &b| odd | u8::from(!is_word(b)));

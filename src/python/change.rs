@@ -54,7 +54,7 @@ impl Change {
         refname(py, &self.name)
     }
 
-    /// What makes the first the second; "reflog": the logs of that ref differ.
+    /// What makes the first the second: "create", "update", "delete"; "reflog": the logs of that ref differ.
     #[getter]
     fn kind(&self) -> &'static str {
         match (&self.before, &self.after) {

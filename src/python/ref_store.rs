@@ -12,6 +12,11 @@ use super::store_reader::StoreReader;
 use crate::store::{Live, Lookup};
 
 /// A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`.
+///
+/// Its refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
+/// Iterating and `len()` take those under `refs/`, in byte order of their names; `[]`, `in` and `get` any exact name: root
+/// refs (`HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and `main-worktree/HEAD` too.
+/// They are `Ref`s. There is nothing to close.
 #[pyclass(frozen, extends = StoreReader, module = "refspan")]
 pub(crate) struct RefStore {}
 
@@ -34,6 +39,11 @@ impl RefStore {
 }
 
 /// A repository's refs as they stood at one moment: immutable, safe to share between threads. Made by `snapshot()`.
+///
+/// Its refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
+/// Iterating and `len()` take those under `refs/`, in byte order of their names; `[]`, `in` and `get` any exact name: root
+/// refs (`HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id); those of other worktrees are an
+/// `UnsupportedError`.
 #[pyclass(frozen, extends = StoreReader, module = "refspan")]
 pub(crate) struct Snapshot {}
 

@@ -69,7 +69,7 @@ impl StoreReader {
         self.lookup.repository().map(|repository| repository.location.common_dir().into()).unwrap_or_default()
     }
 
-    /// How the refs are stored.
+    /// How the refs are stored: "files" or "reftable".
     #[getter]
     fn format(&self) -> Option<&'static str> {
         self.lookup.repository().map(|repository| repository.location.format().name())
