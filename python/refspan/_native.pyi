@@ -624,8 +624,8 @@ class RefStore(StoreReader):
 
     Its refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
     Iterating and `len()` take those under `refs/`, in byte order of their names; `[]`, `in` and `get` any exact name:
-    root refs (`HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and `main-worktree/HEAD`
-    too. They are `Ref`s. There is nothing to close.
+    root refs (`HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
+    `main-worktree/HEAD` too. They are `Ref`s. There is nothing to close.
     """
 
     def snapshot(self) -> Snapshot:

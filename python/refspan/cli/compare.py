@@ -25,11 +25,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     diff = commands.add_parser(
         "diff",
         help="print what makes the refs of A those of B",
-        description="Print what makes the refs of A those of B, in order of the names, a line a ref: what is to be "
-        "done (create, update, delete), the name, the values before and after that there are (an object id, or ref: "
-        "and a name). HEAD and other root refs are compared too, unless A or B is a single file. Logs that differ "
-        "come last: reflog, the name, and behind TABs the first entry that differs in each, - for none. With --json "
-        "an object a line: name, kind, before, after. The exit code is 0 if nothing differs, 1 if anything does, 128 for an error.",
+        description="""
+            Print what makes the refs of A those of B, in order of the names, a line a ref: what is to be done (create,
+            update, delete), the name, the values before and after that there are (an object id, or ref: and a name).
+            HEAD and other root refs are compared too, unless A or B is a single file. Logs that differ come last:
+            reflog, the name, and behind TABs the first entry that differs in each, - for none. With --json an object a
+            line: name, kind, before, after. The exit code is 0 if nothing differs, 1 if anything does, 128 for an
+            error.""",
     )
     diff.add_argument("a", metavar="A", help="a repository, a packed-refs file, a table, or a reftable directory")
     diff.add_argument("b", metavar="B", help="the same")
