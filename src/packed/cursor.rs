@@ -1,5 +1,7 @@
 //! A walk over records, in file order, that borrows nothing: each step is given the data anew.
 
+use std::cmp::Ordering;
+
 use super::record::diagnose;
 use super::{Damage, Reason, Record};
 use crate::model::{HashKind, Span};
@@ -11,6 +13,8 @@ pub struct Cursor {
     pos: usize,
     end: usize,
     last_name: Span,
+    /// Whether the last record had the name of the one before.
+    repeats: bool,
     /// Ascending, disjoint, each beginning and ending at a record boundary; the last one comes next.
     later: Vec<Span>,
 }
@@ -20,7 +24,7 @@ impl Cursor {
     #[must_use]
     pub fn new(hash: HashKind, mut stretches: Vec<Span>) -> Self {
         stretches.reverse();
-        Self { hash, pos: 0, end: 0, last_name: 0..0, later: stretches }
+        Self { hash, pos: 0, end: 0, last_name: 0..0, repeats: false, later: stretches }
     }
 
     /// The next record, fully checked, names ascending; equal neighbours are let through.
@@ -37,12 +41,21 @@ impl Cursor {
         };
         let name = record.name();
         let bytes = |span: &Span| data.get(span.clone()).unwrap_or_default();
-        if sorts_before(bytes(&name), bytes(&self.last_name)) {
+        let order = order_of(bytes(&name), bytes(&self.last_name));
+        if order.is_lt() {
             return Err(Damage::at(data, self.pos, Reason::OutOfOrder));
         }
+        self.repeats = order.is_eq();
         self.last_name = name;
         self.pos = record.end();
         Ok(Some(record))
+    }
+
+    /// Whether the record that it read last has the name of the one that it read before.
+    #[inline(always)]
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.repeats
     }
 
     /// False if there is none; an empty one is never kept.
@@ -54,13 +67,13 @@ impl Cursor {
     }
 }
 
-/// `a < b`. Most neighbours differ within their first words, where two numbers compare faster than a call.
+/// `a.cmp(b)`. Most neighbours differ within their first words, where two numbers compare faster than a call.
 #[inline(always)]
-pub(super) fn sorts_before(a: &[u8], b: &[u8]) -> bool {
+pub(super) fn order_of(a: &[u8], b: &[u8]) -> Ordering {
     if let (Some(x), Some(y)) = (a.first_chunk::<16>(), b.first_chunk::<16>())
         && x != y
     {
-        return u128::from_be_bytes(*x) < u128::from_be_bytes(*y);
+        return u128::from_be_bytes(*x).cmp(&u128::from_be_bytes(*y));
     }
-    a < b
+    a.cmp(b)
 }

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::cursor::sorts_before;
+use super::cursor::order_of;
 use super::record::diagnose;
 use super::search::record_start;
 use super::{Damage, Reason, Record, Stop};
@@ -54,7 +54,7 @@ fn count_span<'a>(
     let mut count = 0_usize;
     for_each_record(data, span, hash, interrupt, |record| {
         let name = data.get(record.name()).unwrap_or_default();
-        if sorts_before(name, last_name) {
+        if order_of(name, last_name).is_lt() {
             return Err(Damage::at(data, record.start(), Reason::OutOfOrder));
         }
         last_name = name;

@@ -184,7 +184,7 @@ impl PackedWalk {
         let landed_on_duplicate = self.has_landed && self.file.snapshot().broken(record) == Some(Broken::Duplicate);
         self.has_landed = false;
         self.read();
-        let is_followed = self.ahead.is_some_and(|ahead| self.have_one_name(&ahead, record));
+        let is_followed = self.ahead.is_some() && self.cursor.repeats();
         if is_followed {
             self.passed = Some(*record);
         }

@@ -120,6 +120,14 @@ impl Walk {
             return Ok(Some(Step::Packed(record, is_duplicate)));
         }
         self.steps = self.steps.wrapping_add(1);
+        if self.is_plain
+            && !self.steps.is_multiple_of(BREATH)
+            && let Below::Tables(sides) = &mut self.below
+            && let [side] = &mut sides[..]
+            && let Some(number) = side.tables.next_unless(&mut side.walk, interrupt)?
+        {
+            return Ok(Some(Step::Table { side: 0, number }));
+        }
         self.next_of_any(interrupt)
     }
 
