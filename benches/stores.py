@@ -61,6 +61,7 @@ LINES = (
     Line(FAST_LIST),
     Line(REFS + "  # as above", FAST_LIST, 0.15),
     Line(LIST),
+    Line(REFS + "  # likewise", LIST, 0.15),
     Line("[(r.name, r.oid) for r in files().refs()]", LIST),
     Line(SHOW_REF),
     Line("$ python -m refspan -C files.git show-ref > show-ref.refspan", SHOW_REF, 0.8),
