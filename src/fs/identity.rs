@@ -42,6 +42,15 @@ impl Identity {
         }
     }
 
+    /// Device and inode, where the system has such.
+    #[must_use]
+    pub fn file(&self) -> (u64, u64) {
+        #[cfg(unix)]
+        return (self.unix.device, self.unix.inode);
+        #[cfg(not(unix))]
+        return (0, 0);
+    }
+
     /// The identity that these attributes describe.
     #[cfg(unix)]
     #[must_use]

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use super::log_entry::LogEntry;
 use super::reader::{Now, RefReader};
 use super::ref_view::refname;
 use super::store_reader::StoreReader;
-use crate::model::{Interrupt, RefValue, Result};
+use crate::model::{self, Interrupt, RefValue};
 use crate::store::{Diff, Difference, LogDiff, LogDifference, Query, View};
 
 /// A difference between two sets of refs. Equal if all its fields are.
@@ -110,6 +111,9 @@ pub(super) struct ChangeIterator {
     is_back: Condvar,
 }
 
+/// How long a thread waits for another one until it sees to its signals.
+const WAIT: Duration = Duration::from_millis(50);
+
 /// Where the walk is.
 enum Seat {
     Free(Box<Walk>),
@@ -123,7 +127,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn next(&mut self, interrupt: Interrupt<'_>) -> Result<Option<Change>> {
+    fn next(&mut self, interrupt: Interrupt<'_>) -> model::Result<Option<Change>> {
         if let Some(difference) = self.refs.next(interrupt)? {
             return Ok(Some(difference.into()));
         }
@@ -141,8 +145,13 @@ impl ChangeIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
-        let already = || PyValueError::new_err("iterator already executing");
-        let mut walk = py.detach(|| self.take()).ok_or_else(already)?;
+        let mut walk = loop {
+            match py.detach(|| self.take()) {
+                Some(Ok(walk)) => break walk,
+                Some(Err(Executing)) => return Err(PyValueError::new_err("iterator already executing")),
+                None => py.check_signals()?,
+            }
+        };
         let next = bulk(py, |interrupt| walk.next(interrupt));
         *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Seat::Free(walk);
         self.is_back.notify_one();
@@ -155,22 +164,25 @@ impl ChangeIterator {
         Self { seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() }
     }
 
-    /// The walk, once no other thread has it; `None` if this one does.
-    fn take(&self) -> Option<Box<Walk>> {
+    /// The walk, once no other thread has it; `None` if that takes its time.
+    fn take(&self) -> Option<Result<Box<Walk>, Executing>> {
         let me = thread::current().id();
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match std::mem::replace(&mut *seat, Seat::Taken(me)) {
-                Seat::Free(walk) => return Some(walk),
-                Seat::Taken(owner) => *seat = Seat::Taken(owner),
+        let seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_elsewhere = |seat: &mut Seat| matches!(seat, Seat::Taken(owner) if *owner != me);
+        let waited = self.is_back.wait_timeout_while(seat, WAIT, is_elsewhere);
+        let (mut seat, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *seat, Seat::Taken(me)) {
+            Seat::Free(walk) => Some(Ok(walk)),
+            Seat::Taken(owner) => {
+                *seat = Seat::Taken(owner);
+                (owner == me).then_some(Err(Executing))
             }
-            if matches!(&*seat, Seat::Taken(owner) if *owner == me) {
-                return None;
-            }
-            seat = self.is_back.wait(seat).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
+
+/// This thread has the walk itself.
+struct Executing;
 
 /// What makes the refs of `a` those of `b`, in order of the names: what the digest hashes is compared.
 ///

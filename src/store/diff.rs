@@ -70,10 +70,10 @@ impl Diff {
     pub fn new(before: Arc<View>, after: Arc<View>, interrupt: Interrupt<'_>) -> Result<Self> {
         let root_refs = before.repository().is_some() && after.repository().is_some();
         let query = Query::all(root_refs);
+        check_order(&before, &after, interrupt)?;
         let pass = if let Some(names) = names_that_may_differ(&before, &after, root_refs, interrupt)? {
             Pass::Names(names.into_iter().collect())
         } else {
-            check_order(&before, &after, interrupt)?;
             let half = |view: &Arc<View>| Ok(Half { walk: view.walk(query.clone())?, at: None, is_read: false });
             Pass::Merge(Box::new(Merge { halves: [half(&before)?, half(&after)?], wait: 0, pause: 1 }))
         };
@@ -169,8 +169,8 @@ impl Half {
     }
 }
 
-/// Reads packed-refs files whose equal runs will be passed over once, in full: a seek into one that is falsely sorted would
-/// lead astray, and nobody would see it. What was read so before is not read again.
+/// Reads packed-refs files once, in full, in which names will be sought or equal runs passed over: a seek into one that is
+/// falsely sorted would lead astray, and nobody would see it. What was read so before is not read again.
 fn check_order(before: &View, after: &View, interrupt: Interrupt<'_>) -> Result<()> {
     if let (Kept::Files { packed: Some(a), loose: loose_a, .. }, Kept::Files { packed: Some(b), loose: loose_b, .. }) =
         (before.kept(), after.kept())

@@ -5,7 +5,7 @@
 //! directory named in `GIT_CEILING_DIRECTORIES`, or the end of the file system.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +60,11 @@ impl GitDirs {
     pub(super) fn check(&self) -> Result<()> {
         let is_sound = head_is_sound(&self.own) && self.objects.is_dir() && self.common.join("refs").is_dir();
         if is_sound { Ok(()) } else { Err(Error::NoRepository(self.own.clone())) }
+    }
+
+    /// The folder in which git prepares the refs in another format.
+    pub(super) fn migration(&self) -> Option<OsString> {
+        migration_in(&self.own)
     }
 
     /// The file that says which format the refs have.
@@ -147,18 +152,21 @@ fn read_git_file(path: &Path) -> Result<Option<PathBuf>> {
 
 /// A migration to the other format that was interrupted leaves a repository without `HEAD`, and the refs in a folder.
 fn amid_migration(dir: &Path) -> Result<()> {
-    let entries = match dir.read_dir() {
-        Ok(entries) if dir.join("objects").is_dir() && !dir.join("HEAD").exists() => entries,
-        _ => return Ok(()),
-    };
-    let is_left = |name: &OsStr| name.as_encoded_bytes().starts_with(b"ref_migration.");
-    match entries.filter_map(std::result::Result::ok).find(|entry| is_left(&entry.file_name())) {
-        Some(entry) => {
+    if !dir.join("objects").is_dir() || dir.join("HEAD").exists() {
+        return Ok(());
+    }
+    match migration_in(dir) {
+        Some(folder) => {
             let reason = "a migration of the refs was interrupted, and left them here".to_owned();
-            Err(Error::Corrupt { path: entry.path(), offset: 0, line: None, reason })
+            Err(Error::Corrupt { path: dir.join(folder), offset: 0, line: None, reason })
         }
         None => Ok(()),
     }
+}
+
+fn migration_in(dir: &Path) -> Option<OsString> {
+    let names = dir.read_dir().ok()?.filter_map(std::result::Result::ok).map(|entry| entry.file_name());
+    names.into_iter().find(|name| name.as_encoded_bytes().starts_with(b"ref_migration."))
 }
 
 /// What `commondir` in a linked worktree's git directory says.

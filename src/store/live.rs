@@ -1,25 +1,36 @@
 //! A repository that is followed: while it is open it may be migrated to the other format, or go away.
 //!
 //! Its configuration says the format, and git replaces that file by rename. So each question is asked of a store whose
-//! configuration is still the same before and after it.
+//! configuration is still the same before and after it. Before git replaces it, it removes the refs in the old format one by
+//! one: all that time there is a folder `ref_migration.XXXXXX`, and answers are waited for. One that stays was left behind.
+//! Between the end of the folder and the new configuration there is a moment in which neither format is complete.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::Store;
 use super::discover::GitDirs;
 use super::view::Repository;
-use crate::model::Result;
+use crate::model::{Error, Interrupt, Result};
 
-/// How often a question is asked whose answer is worth nothing.
-const TRIES: usize = 3;
+/// How long the end of a migration is waited for, and how long between two looks.
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// How long it takes at most, on a busy machine, from the end of the folder to the new configuration.
+const LAST_STEP: Duration = Duration::from_millis(250);
 
 /// A repository's refs, in whichever format they are at the moment.
 #[derive(Debug)]
 pub struct Live {
     dirs: GitDirs,
     now: Mutex<Arc<Store>>,
+    /// Folders of migrations that were left behind.
+    left_behind: Mutex<Vec<OsString>>,
 }
 
 impl Live {
@@ -36,7 +47,7 @@ impl Live {
             dirs = dirs.linked(id)?;
         }
         let now = Mutex::new(Arc::new(Store::at(dirs.clone())?));
-        Ok(Self { dirs, now })
+        Ok(Self { dirs, now, left_behind: Mutex::default() })
     }
 
     /// The repository, as it was at the last question.
@@ -45,19 +56,52 @@ impl Live {
         self.known().repository().clone()
     }
 
-    /// The answer of the store as it is now.
+    /// The answer of the store as it is now. One that is certain is right also amid a migration.
     ///
     /// # Errors
     /// Those of the question, and as [`Self::open`].
-    pub(super) fn ask<T>(&self, mut question: impl FnMut(&Store) -> Result<T>) -> Result<T> {
-        for _ in 1..TRIES {
-            let store = self.current()?;
-            let answer = question(&store);
-            if store.is_current()? {
-                return answer;
+    pub(super) fn ask<T>(
+        &self,
+        interrupt: Interrupt<'_>,
+        is_certain: impl Fn(&T) -> bool,
+        mut question: impl FnMut(&Store, Interrupt<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        let mut unsettled = start;
+        loop {
+            let store = self.current();
+            let answer = store.and_then(|store| {
+                let answer = question(&store, interrupt)?;
+                Ok((answer, store.is_current()?))
+            });
+            if let Err(Error::Interrupted) = answer {
+                return Err(Error::Interrupted);
             }
+            let Some(folder) = self.migration(answer.as_ref().ok().is_some_and(|(answer, _)| is_certain(answer)))
+            else {
+                match answer {
+                    // It was migrated meanwhile.
+                    Ok((_, false)) if start.elapsed() < PATIENCE => continue,
+                    Err(error) if is_between_formats(&error) && unsettled.elapsed() < LAST_STEP => {
+                        pause(interrupt)?;
+                        continue;
+                    }
+                    answer => return answer.map(|(answer, _)| answer),
+                }
+            };
+            if start.elapsed() >= PATIENCE {
+                self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).push(folder);
+                return answer.map(|(answer, _)| answer);
+            }
+            pause(interrupt)?;
+            unsettled = Instant::now();
         }
-        question(&*self.current()?)
+    }
+
+    /// The folder of a migration that is under way, if that matters.
+    fn migration(&self, is_certain: bool) -> Option<OsString> {
+        let folder = if is_certain { None } else { self.dirs.migration() };
+        folder.filter(|folder| !self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).contains(folder))
     }
 
     fn known(&self) -> Arc<Store> {
@@ -73,5 +117,21 @@ impl Live {
         let store = Arc::new(Store::at(self.dirs.clone())?);
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = store.clone();
         Ok(store)
+    }
+}
+
+fn pause(interrupt: Interrupt<'_>) -> Result<()> {
+    sleep(PAUSE);
+    if interrupt() { Ok(()) } else { Err(Error::Interrupted) }
+}
+
+/// Whether what is missing, or belongs to the other format, is what a migration replaces last.
+fn is_between_formats(error: &Error) -> bool {
+    match error {
+        // It writes the version and the extension one after the other.
+        Error::NoRepository(_) | Error::Unsupported { .. } => true,
+        Error::Corrupt { path, .. } => path.ends_with("HEAD") || path.ends_with("reftable"),
+        Error::Io { path, source } => source.kind() == ErrorKind::NotFound && path.ends_with("reftable/tables.list"),
+        _ => false,
     }
 }

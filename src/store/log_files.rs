@@ -9,8 +9,8 @@ use super::location::Location;
 use crate::fs::{self, Tail, is_nothing, tail};
 use crate::model::{Error, Place, Result, Scope, is_well_formed};
 
-/// Logs as they stood at one moment. Git only ever appends to one, or replaces it: so its size and its end tell what it
-/// held. (That it is the same file would not: a log that is deleted may leave its inode to the next one.)
+/// Logs as they stood at one moment. Git only ever appends to one, or replaces it: so which file it was, how long, and what
+/// it ended in tell what it held.
 #[derive(Debug)]
 pub(super) struct LogFiles(BTreeMap<Vec<u8>, (PathBuf, Tail)>);
 

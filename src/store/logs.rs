@@ -97,6 +97,10 @@ impl Log {
         self
     }
 
+    fn is_none(&self) -> bool {
+        matches!(self.walk, Walk::None)
+    }
+
     fn none() -> Self {
         Self { walk: Walk::None, skipped: 0 }
     }
@@ -133,23 +137,27 @@ impl Lookup {
     pub fn log(&self, name: &[u8], is_reverse: bool, interrupt: Interrupt<'_>) -> Result<Log> {
         let place = Place::of(name);
         match self {
-            Self::Live(live) => live.ask(|store| {
-                let location = &store.repository().location;
-                if let Some(tables) = store.tables_of(&place, interrupt)? {
-                    location.check_head()?;
-                    return Log::tables(tables, place.name, is_reverse, interrupt);
-                }
-                match store.refs() {
-                    Refs::Files(_) => match log_files::open_log(location, name)? {
-                        Some((file, len)) => {
-                            let path = location.path_of_log(name).unwrap_or_default();
-                            Ok(Log::text(file, len, is_reverse, path, location.hash()))
-                        }
-                        None => location.check_head().map(|()| Log::none()),
-                    },
-                    Refs::Tables { .. } => Ok(Log::none()),
-                }
-            }),
+            Self::Live(live) => live.ask(
+                interrupt,
+                |log: &Log| !log.is_none(),
+                |store, interrupt| {
+                    let location = &store.repository().location;
+                    if let Some(tables) = store.tables_of(&place, interrupt)? {
+                        location.check_head()?;
+                        return Log::tables(tables, place.name, is_reverse, interrupt);
+                    }
+                    match store.refs() {
+                        Refs::Files(_) => match log_files::open_log(location, name)? {
+                            Some((file, len)) => {
+                                let path = location.path_of_log(name).unwrap_or_default();
+                                Ok(Log::text(file, len, is_reverse, path, location.hash()))
+                            }
+                            None => location.check_head().map(|()| Log::none()),
+                        },
+                        Refs::Tables { .. } => Ok(Log::none()),
+                    }
+                },
+            ),
             Self::Frozen(view) => {
                 view.refuse_other_worktrees(name)?;
                 match view.kept() {
@@ -175,10 +183,14 @@ impl Lookup {
     /// As [`Self::log`].
     pub fn log_names(&self, interrupt: Interrupt<'_>) -> Result<Vec<Vec<u8>>> {
         match self {
-            Self::Live(live) => live.ask(|store| match store.refs() {
-                Refs::Files(_) => log_files::names(&store.repository().location),
-                Refs::Tables { .. } => Self::Frozen(store.snapshot(interrupt)?).log_names(interrupt),
-            }),
+            Self::Live(live) => live.ask(
+                interrupt,
+                |_| false,
+                |store, interrupt| match store.refs() {
+                    Refs::Files(_) => log_files::names(&store.repository().location),
+                    Refs::Tables { .. } => Self::Frozen(store.snapshot(interrupt)?).log_names(interrupt),
+                },
+            ),
             Self::Frozen(view) => match view.kept() {
                 Kept::Files { logs, .. } => Ok(logs.as_ref().map(LogFiles::names).unwrap_or_default()),
                 Kept::Tables { own, shared } => {

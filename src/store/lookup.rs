@@ -43,7 +43,7 @@ impl Lookup {
     /// As [`Live::open`]; an interrupt.
     pub fn view(&self, query: &Query, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
         match self {
-            Self::Live(live) => live.ask(|store| store.view(query, interrupt)),
+            Self::Live(live) => live.ask(interrupt, |_| false, |store, interrupt| store.view(query, interrupt)),
             Self::Frozen(view) => Ok(view.clone()),
         }
     }
@@ -54,7 +54,7 @@ impl Lookup {
     /// As [`Self::view`].
     pub fn snapshot(&self, interrupt: Interrupt<'_>) -> Result<Arc<View>> {
         match self {
-            Self::Live(live) => live.ask(|store| store.snapshot(interrupt)),
+            Self::Live(live) => live.ask(interrupt, |_| false, |store, interrupt| store.snapshot(interrupt)),
             Self::Frozen(view) => Ok(view.clone()),
         }
     }
@@ -65,7 +65,7 @@ impl Lookup {
     /// As [`Self::view`].
     pub fn find(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<Option<Entry>> {
         match self {
-            Self::Live(live) => live.ask(|store| store.find(name, interrupt)),
+            Self::Live(live) => live.ask(interrupt, Option::is_some, |store, interrupt| store.find(name, interrupt)),
             Self::Frozen(view) => view.find(name),
         }
     }

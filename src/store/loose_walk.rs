@@ -130,18 +130,22 @@ impl Walk<'_> {
             }
             full.truncate(dir.name.len());
             full.extend_from_slice(part);
+            let path = dir.path.join(&entry);
             // A worktree's own are read from where it keeps them.
-            let is_elsewhere =
-                is_root && OWN_NAMESPACES.iter().any(|space| space.strip_suffix(b"/") == Some(&full[..]));
+            let is_elsewhere = is_root
+                && OWN_NAMESPACES.iter().any(|space| space.strip_suffix(b"/") == Some(&full[..]))
+                && path.is_dir();
             if !is_elsewhere {
-                self.visit(dir.path.join(&entry), &mut full, kind, dir.links)?;
+                self.visit(path, &mut full, kind, dir.links)?;
             }
         }
         if is_root {
             for space in OWN_NAMESPACES {
                 if let Some(path) = path_of(space).filter(|_| self.may_hold(space)) {
                     let path = self.location.own().join(path);
-                    self.dirs.push(Dir { path, name: space.to_vec(), links: 0 });
+                    if path.is_dir() {
+                        self.dirs.push(Dir { path, name: space.to_vec(), links: 0 });
+                    }
                 }
             }
         }

@@ -50,6 +50,7 @@ impl Objects {
         if let Some(store) = self.store.get() {
             return Ok(Asker { handle: store.to_cache_arc(), buffer: Vec::new() });
         }
+        self.dir.metadata().map_err(|source| Error::Io { path: self.dir.clone(), source })?;
         let alternates = self.dir.join("info/alternates");
         let corrupt = |reason: String| Error::Corrupt { path: alternates.clone(), offset: 0, line: None, reason };
         match look_through(&alternates, &mut Vec::new()) {

@@ -15,7 +15,7 @@ use super::lookup::Lookup;
 use super::objects::Asker;
 use super::walk::{Step, Walk};
 use super::{Item, Query};
-use crate::model::{Broken, Error, Fault, Interrupt, Oid, RefValue, Result, Value, is_safe};
+use crate::model::{Broken, Error, Fault, Interrupt, Oid, RefValue, Result, Value, is_safe, is_well_formed};
 
 /// Text is handed on in pieces of about this size.
 const PIECE: usize = 256 << 10;
@@ -91,14 +91,19 @@ impl Showing {
                 break;
             }
             let Some(step) = walk.next(interrupt)? else { return Ok(Shown::All) };
-            if let Step::Loose(i) = step
-                && let Item::Loose(refs, _) = walk.item(&step)
-                && refs.is_unlisted(i)
+            let mut item = walk.item(&step);
+            let beneath;
+            if let (Step::Loose(i), Item::Loose(refs, _)) = (&step, item)
+                && refs.is_unlisted(*i)
             {
-                continue;
+                // What git does not list hides nothing that is packed either.
+                beneath = walk.view().find_beneath(item.name())?;
+                match &beneath {
+                    Some(entry) => item = entry.item(),
+                    None => continue,
+                }
             }
-            let item = walk.item(&step);
-            if !self.is_wanted(item.name()) {
+            if !self.is_wanted(item.name()) && item.broken() != Some(Broken::Name(Fault::UnsafeName)) {
                 continue;
             }
             if let Some(message) = self.show_item(item, text, interrupt)? {
@@ -159,6 +164,12 @@ impl Showing {
     fn show_item(&mut self, item: Item<'_>, text: &mut Vec<u8>, interrupt: Interrupt<'_>) -> Result<Option<Vec<u8>>> {
         match item.broken() {
             None | Some(Broken::Duplicate) => {}
+            // Well-formed, but outside refs/: nothing to git.
+            Some(Broken::Name(Fault::UnsafeName)) if is_well_formed(item.name()) => {
+                if !self.is_wanted(item.name()) {
+                    return Ok(None);
+                }
+            }
             Some(Broken::Name(Fault::UnsafeName)) => {
                 let whose: &[u8] = match item {
                     Item::Packed(..) => b"packed ",

@@ -126,6 +126,17 @@ impl View {
         }
     }
 
+    /// The packed ref of that name, whatever lies loose over it.
+    ///
+    /// # Errors
+    /// As [`PackedFile::find`].
+    pub(super) fn find_beneath(&self, name: &[u8]) -> Result<Option<Entry>> {
+        match &self.kept {
+            Kept::Files { packed, .. } => find_packed(packed.as_ref(), name),
+            Kept::Tables { .. } => Ok(None),
+        }
+    }
+
     /// A snapshot has nothing to say of another worktree's own refs and logs.
     pub(super) fn refuse_other_worktrees(&self, name: &[u8]) -> Result<()> {
         match &self.repository {

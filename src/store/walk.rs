@@ -231,10 +231,10 @@ fn outside(view: &Arc<View>, query: &Query) -> Result<(Vec<Entry>, Vec<Entry>)> 
                 let mut cursor = packed.snapshot().select(selection).map_err(|damage| packed.damaged(damage))?;
                 while let Some(record) = packed.next(&mut cursor)? {
                     let name = packed.snapshot().bytes(record.name());
-                    if name.starts_with(REFS) {
+                    if selection.start_after.is_none() && name >= REFS {
                         break;
                     }
-                    if is_wanted(name) && !is_root_ref(name) {
+                    if is_wanted(name) && !name.starts_with(REFS) && !is_root_ref(name) {
                         found.push(Entry::Packed(packed.clone(), record));
                     }
                 }
@@ -250,10 +250,10 @@ fn outside(view: &Arc<View>, query: &Query) -> Result<(Vec<Entry>, Vec<Entry>)> 
                 while let Some(number) = tables.next(&mut walk)? {
                     let Some(cursor) = walk.cursor(number) else { break };
                     let name = cursor.batch().name(cursor.index());
-                    if name.starts_with(REFS) {
+                    if selection.start_after.is_none() && name >= REFS {
                         break;
                     }
-                    if is_wanted(name) {
+                    if is_wanted(name) && !name.starts_with(REFS) {
                         let place = Found { table: number, batch: cursor.batch().clone(), index: cursor.index() };
                         found.push(Entry::Table(tables.clone(), place));
                     }
