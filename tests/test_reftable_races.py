@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from race_support import chain_of_commits, read_beside
 from reftable_support import empty_repository, needs_reftables, update_refs
 from support import git
 
@@ -42,35 +41,21 @@ print(reads, len(seen))
 
 @pytest.mark.slow
 def test_readers_never_go_wrong_while_git_commits_and_compacts(tmp_path: Path, full: bool) -> None:
+    empty_repository(tmp_path)
     commits = chain_of_commits(tmp_path, 2000 if full else 300)
     update_refs(tmp_path, *(f"create refs/fixed/{i} {commits[0]}" for i in range(20)))
     git("update-ref", "refs/heads/counter", commits[0], cwd=tmp_path)
     reads = 100_000 if full else 20_000
-    command = [sys.executable, "-c", READER, str(tmp_path / "reftable"), str(reads), ",".join(commits)]
-    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    written = 0
-    try:
-        while any(reader.poll() is None for reader in readers):
-            write(tmp_path, commits, written)
-            written += 1
-    finally:
-        results = [(*reader.communicate(timeout=60), reader.returncode) for reader in readers]
-    for out, errors, code in results:
-        assert (code, errors) == (0, "")
+    stack = str(tmp_path / "reftable")
+    results, written = read_beside(
+        READER, stack, str(reads), ",".join(commits), write=lambda turn: write(tmp_path, commits, turn)
+    )
+    for out in results:
         done, seen = map(int, out.split())
         assert done == reads
         # They did run side by side.
         assert seen > 5
     assert written > 10
-
-
-def chain_of_commits(repo: Path, count: int) -> list[str]:
-    """The ids of as many commits, in a new repository."""
-    empty_repository(repo)
-    stream = "".join(f"commit refs/heads/x\nmark :{i}\ncommitter C <c@e> {i} +0000\ndata 0\n" for i in range(1, count))
-    git("fast-import", "--quiet", "--export-marks=marks", cwd=repo, stdin=stream.encode())
-    git("update-ref", "-d", "refs/heads/x", cwd=repo)
-    return [line.split()[1] for line in (repo / "marks").read_text().splitlines()]
 
 
 def write(repo: Path, commits: list[str], turn: int) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import refspan
+from race_support import chain_of_commits, read_beside
 from reftable_support import NO_COMPACTION
 from store_support import FORMATS, Format, Repository, build, git_refs, told
-from support import git
 
 
 @pytest.fixture(params=FORMATS)
@@ -234,31 +232,16 @@ print(i)
 @pytest.mark.parametrize("refs", FORMATS)
 def test_readers_never_go_wrong_while_git_creates_deletes_and_packs(tmp_path: Path, refs: Format, full: bool) -> None:
     repo = build(tmp_path / "repo", refs, bare=True)
-    commits = chain(repo, 2000 if full else 300)
+    commits = chain_of_commits(repo.path, 2000 if full else 300)
     repo.update(*(f"create refs/fixed/{i} {commits[0]}" for i in range(20)))
     repo.git("update-ref", "refs/heads/counter", commits[0])
     # Each of two processes makes half of the reads.
     reads = 50_000 if full else 10_000
-    command = [sys.executable, "-c", READER, str(repo.path), str(reads), ",".join(commits)]
-    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    written = 0
-    try:
-        while any(reader.poll() is None for reader in readers):
-            write(repo, commits, written)
-            written += 1
-    finally:
-        results = [(*reader.communicate(timeout=60), reader.returncode) for reader in readers]
-    for out, errors, code in results:
-        assert (code, errors) == (0, "")
+    results, _ = read_beside(
+        READER, str(repo.path), str(reads), ",".join(commits), write=lambda turn: write(repo, commits, turn)
+    )
+    for out in results:
         assert int(out) >= reads
-
-
-def chain(repo: Repository, count: int) -> list[str]:
-    """The ids of as many commits."""
-    stream = "".join(f"commit refs/heads/x\nmark :{i}\ncommitter C <c@e> {i} +0000\ndata 0\n" for i in range(1, count))
-    git("fast-import", "--quiet", "--export-marks=marks", cwd=repo.path, stdin=stream.encode())
-    repo.git("update-ref", "-d", "refs/heads/x")
-    return [line.split()[1] for line in (repo.path / "marks").read_text().splitlines()]
 
 
 def write(repo: Repository, commits: list[str], turn: int) -> None:
