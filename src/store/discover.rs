@@ -5,7 +5,7 @@
 //! directory named in `GIT_CEILING_DIRECTORIES`, or the end of the file system.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,7 @@ impl GitDirs {
     }
 
     /// The folder in which git prepares the refs in another format.
-    pub(super) fn migration(&self) -> Option<PathBuf> {
+    pub(super) fn migration(&self) -> Option<OsString> {
         migration_in(&self.own)
     }
 
@@ -158,16 +158,15 @@ fn amid_migration(dir: &Path) -> Result<()> {
     match migration_in(dir) {
         Some(folder) => {
             let reason = "a migration of the refs was interrupted, and left them here".to_owned();
-            Err(Error::Corrupt { path: folder, offset: 0, line: None, reason })
+            Err(Error::Corrupt { path: dir.join(folder), offset: 0, line: None, reason })
         }
         None => Ok(()),
     }
 }
 
-fn migration_in(dir: &Path) -> Option<PathBuf> {
-    let is_one = |name: &OsStr| name.as_encoded_bytes().starts_with(b"ref_migration.");
-    let mut entries = dir.read_dir().ok()?.filter_map(std::result::Result::ok);
-    entries.find(|entry| is_one(&entry.file_name())).map(|entry| entry.path())
+fn migration_in(dir: &Path) -> Option<OsString> {
+    let names = dir.read_dir().ok()?.filter_map(std::result::Result::ok).map(|entry| entry.file_name());
+    names.into_iter().find(|name| name.as_encoded_bytes().starts_with(b"ref_migration."))
 }
 
 /// What `commondir` in a linked worktree's git directory says.

@@ -2,12 +2,12 @@
 //!
 //! Its configuration says the format, and git replaces that file by rename. So each question is asked of a store whose
 //! configuration is still the same before and after it. Before git replaces it, it removes the refs in the old format one by
-//! one: all that time there is a folder `ref_migration` with a suffix, and answers are waited for. An old one was left behind.
+//! one: all that time there is a folder `ref_migration.XXXXXX`, and answers are waited for. One that stays was left behind.
 //! Between the end of the folder and the new configuration there is a moment in which neither format is complete.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,9 +21,6 @@ use crate::model::{Error, Interrupt, Result};
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How old the folder of a migration is that nobody finishes any more.
-const LEFT_BEHIND: Duration = Duration::from_secs(600);
-
 /// How long it takes at most, on a busy machine, from the end of the folder to the new configuration.
 const LAST_STEP: Duration = Duration::from_millis(250);
 
@@ -32,6 +29,8 @@ const LAST_STEP: Duration = Duration::from_millis(250);
 pub struct Live {
     dirs: GitDirs,
     now: Mutex<Arc<Store>>,
+    /// Folders of migrations that were left behind.
+    left_behind: Mutex<Vec<OsString>>,
 }
 
 impl Live {
@@ -48,7 +47,7 @@ impl Live {
             dirs = dirs.linked(id)?;
         }
         let now = Mutex::new(Arc::new(Store::at(dirs.clone())?));
-        Ok(Self { dirs, now })
+        Ok(Self { dirs, now, left_behind: Mutex::default() })
     }
 
     /// The repository, as it was at the last question.
@@ -91,9 +90,8 @@ impl Live {
                 }
             };
             if start.elapsed() >= PATIENCE {
-                // Some refs may be gone already, so this is no answer.
-                let reason = "a migration of the refs is under way, or was left behind just now".to_owned();
-                return Err(Error::Corrupt { path: folder, offset: 0, line: None, reason });
+                self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).push(folder);
+                return answer.map(|(answer, _)| answer);
             }
             pause(interrupt)?;
             unsettled = Instant::now();
@@ -101,13 +99,9 @@ impl Live {
     }
 
     /// The folder of a migration that is under way, if that matters.
-    fn migration(&self, is_certain: bool) -> Option<PathBuf> {
+    fn migration(&self, is_certain: bool) -> Option<OsString> {
         let folder = if is_certain { None } else { self.dirs.migration() };
-        folder.filter(|folder| {
-            let made = folder.metadata().and_then(|metadata| metadata.modified());
-            let age = made.map(|made| made.elapsed().unwrap_or_else(|ahead| ahead.duration()));
-            age.is_ok_and(|age| age < LEFT_BEHIND)
-        })
+        folder.filter(|folder| !self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).contains(folder))
     }
 
     fn known(&self) -> Arc<Store> {
