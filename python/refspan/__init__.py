@@ -7,10 +7,13 @@
 """
 
 from refspan._native import (
+    ANY,
     BlockInfo,
     Change,
+    Edit,
     LogEntry,
     PackedRefs,
+    Plan,
     Ref,
     RefStore,
     Reftable,
@@ -18,6 +21,7 @@ from refspan._native import (
     RefView,
     Snapshot,
     Symref,
+    Transaction,
     diff,
     open,
 )
@@ -43,11 +47,13 @@ from refspan.errors import (
 )
 
 __all__ = [
+    "ANY",
     "BlockInfo",
     "CaseConflictError",
     "Change",
     "ConflictError",
     "CorruptError",
+    "Edit",
     "Error",
     "ExpectedSymrefError",
     "HookError",
@@ -56,6 +62,7 @@ __all__ = [
     "LockedError",
     "LogEntry",
     "PackedRefs",
+    "Plan",
     "Ref",
     "RefExistsError",
     "RefNameError",
@@ -68,6 +75,7 @@ __all__ = [
     "Snapshot",
     "StaleError",
     "Symref",
+    "Transaction",
     "TransactionStateError",
     "UnsafeRepositoryError",
     "UnsupportedError",

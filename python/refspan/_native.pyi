@@ -8,10 +8,14 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, final
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
+    "ANY",
+    "AnyValue",
     "BlockInfo",
     "Change",
+    "Edit",
     "LogEntry",
     "PackedRefs",
+    "Plan",
     "Ref",
     "RefReader",
     "RefStore",
@@ -22,7 +26,9 @@ __all__ = [
     "Snapshot",
     "StoreReader",
     "Symref",
+    "Transaction",
     "__version__",
+    "abort_all",
     "diff",
     "is_below_a_file",
     "is_well_formed",
@@ -37,6 +43,10 @@ __version__: str
 _T = TypeVar("_T")
 # A refname, wherever one is taken.
 _Name: TypeAlias = str | Buffer | RefView | Ref
+# An object id: hex text, hex or raw bytes, or the direct ref that holds it.
+_Oid: TypeAlias = str | Buffer | Ref
+# What a ref must hold before an edit; None is nothing.
+_Old: TypeAlias = AnyValue | _Oid | None
 # What can be compared.
 _Refs: TypeAlias = StoreReader | RefReader
 
@@ -636,6 +646,17 @@ class RefStore(StoreReader):
         deleted when it is read, that is an `UnsupportedError` too.
         """
 
+    def transaction(
+        self,
+        *,
+        durability: Literal["git", "full", "none"] = "git",
+        timeout: float | None = None,
+        into: Literal["auto", "packed"] = "auto",
+        atomic: bool = True,
+        check: bool = True,
+    ) -> Transaction:
+        """A transaction on this repository: see `Transaction`, whose options these are."""
+
 @final
 class Snapshot(StoreReader):
     """A repository's refs as they stood at one moment: immutable, safe to share between threads.
@@ -702,3 +723,147 @@ def diff(a: _Refs, b: _Refs, *, reflogs: bool = False) -> Iterator[Change]:
     Costs what changed: tables and packed-refs files that both share are not read, equal runs of two packed-refs files
     are passed over as bytes. Otherwise one merge pass over both. Ctrl-C works.
     """
+
+@final
+class AnyValue:
+    """The type of `ANY`, which stands for whatever a ref may hold, or nothing. There is one value of it."""
+
+ANY: AnyValue
+
+@final
+class Edit:
+    """A change of one ref, as `Transaction.apply` takes it; the same as the tuple `(verb, name, new, old)`.
+
+    `verb` is "create", "update", "delete" or "verify". `new` is the object id of the former two, else None. `old` is
+    `ANY`, None (the ref must not exist) or an object id; a "create" has None.
+    """
+
+    __match_args__: ClassVar[tuple[str, str, str, str]] = ("verb", "name", "new", "old")
+    def __new__(cls, verb: str, name: _Name, new: _Oid | None = None, old: _Old = None) -> Self:
+        """The edit. Raises `ValueError` for parts that do not go together, `InvalidValueError` for no object id."""
+
+    @property
+    def verb(self) -> Literal["create", "update", "delete", "verify"]:
+        """One of "create", "update", "delete", "verify"."""
+
+    @property
+    def name(self) -> str:
+        """The full name."""
+
+    @property
+    def new(self) -> str | None:
+        """The object id that the ref is set to, as lower-case hex; None where it is not set."""
+
+    @property
+    def old(self) -> AnyValue | str | None:
+        """What the ref must hold before: `ANY`, None for nothing, or an object id as lower-case hex."""
+
+@final
+class Plan:
+    """What a commit would do: which spans of packed-refs are kept, what is put between them, which locks are taken."""
+
+    @property
+    def kept(self) -> list[tuple[int, int]]:
+        """The spans of packed-refs that are kept whole, as (start, end) in bytes; empty if it is not rewritten.
+
+        (Of a file whose records are not in order: spans of its records in order.)
+        """
+
+    @property
+    def put(self) -> list[bytes]:
+        """The texts that are put before, between and behind them, the header first; empty if there is no rewrite."""
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What the new header claims: "peeled", "fully-peeled", "sorted"; empty if packed-refs is not rewritten."""
+
+    @property
+    def locks(self) -> list[str]:
+        """The paths of the lock files."""
+
+@final
+class Transaction:
+    """Edits of a repository's refs: all are made, or, if anything goes wrong before the first is, none.
+
+    In a `with` block it commits on a clean exit and aborts on an exception. Edits are collected first; `prepare()`
+    takes the locks that git takes, compares what each ref holds under its lock with `old`, and writes everything aside;
+    `commit()` renames. So it is safe beside running git processes. Its object ids are hex or raw, or a direct `Ref`.
+
+    Options: `durability`: "git" waits for the disk where `core.fsync` says so (by default it does not), "full" for
+    every file and directory in the order that survives a loss of power, "none" never. `timeout`: seconds that each lock
+    is waited for, by default what git's configuration says (0.1 for a ref, 1 for packed-refs). `into`: "auto" puts new
+    values where git does, into loose refs; "packed" puts all of a batch into one rewrite of packed-refs, and one rename
+    decides over it. **With "packed" no other program may create refs meanwhile**: git finds a new `a/b` in the way of
+    `a` by the file system alone, and a name that is created in packed-refs only slips past that. `atomic=False`: edits
+    that are refused are put into `rejected`, the others are made. `check=False`: new object ids need not exist, nor be
+    commits under `refs/heads/`.
+
+    Not yet, with an `UnsupportedError` before any lock is taken: refs in tables, symbolic refs, edits that git would
+    log in a reflog, repositories with a `reference-transaction` hook, a quarantine.
+
+    A commit that the system stops halfway (a full disk, say) can leave some of several loose refs changed, as in git:
+    each has its old or its new value. Not for sharing between threads: a second one gets a `TransactionStateError`.
+    """
+
+    def __new__(
+        cls,
+        repository: RefStore | str | PathLike[str],
+        *,
+        durability: Literal["git", "full", "none"] = "git",
+        timeout: float | None = None,
+        into: Literal["auto", "packed"] = "auto",
+        atomic: bool = True,
+        check: bool = True,
+    ) -> Self:
+        """On an open store, or on the repository that a path lies in. Raises as `open`; `ValueError` for options."""
+
+    def create(self, name: _Name, new: _Oid) -> None:
+        """Create a ref: it must not exist."""
+
+    def update(self, name: _Name, new: _Oid, old: _Old = ...) -> None:
+        """Set a ref. `old`: what it must hold, None for nothing, by default anything."""
+
+    def delete(self, name: _Name, old: AnyValue | _Oid = ...) -> None:
+        """Delete a ref, loose and packed. With `old` it must hold that; without, it need not exist.
+
+        A badly named ref can be deleted too, if a path can be built from its name, or as a packed record.
+        """
+
+    def verify(self, name: _Name, old: _Oid | None) -> None:
+        """Change nothing, but have the commit fail unless the ref holds `old`; None: unless it does not exist."""
+
+    def apply(self, edits: Iterable[Edit | tuple[str, _Name, _Oid | None, _Old]]) -> None:
+        """Add many edits: `Edit`s, or tuples `(verb, name, new, old)`. All of them, or, if one is wrong, none."""
+
+    def plan(self) -> Plan:
+        """What a commit would do: before it is prepared, as things are now and if no edit is refused."""
+
+    def prepare(self) -> None:
+        """Take the locks, compare, and write aside what is new.
+
+        Raises the error of the first edit that is refused: `RefExistsError`, `RefNotFoundError`, `StaleError`,
+        `ConflictError`, `InvalidValueError`, `LockedError`; for all of them `LockedError` if packed-refs is locked,
+        `CorruptError`, `UnsupportedError`, `OSError`, `TransactionStateError` for a ref edited twice. Then nothing is
+        changed and no lock is held. O(edits x log refs) comparisons; if packed-refs is rewritten, one pass over its
+        bytes. Ctrl-C works.
+        """
+
+    def commit(self) -> None:
+        """Make the edits; prepares first if that was not done. Ctrl-C waits until it is done."""
+
+    def abort(self) -> None:
+        """Release the locks and forget the edits. May be repeated; raises `TransactionStateError` after a commit."""
+
+    @property
+    def state(self) -> Literal["open", "prepared", "committed", "aborted"]:
+        """One of "open", "prepared", "committed" or "aborted"."""
+
+    @property
+    def rejected(self) -> list[tuple[Edit, Exception]]:
+        """With `atomic=False`: the edits that were refused, each with its exception, in the order they were given."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, exception: object, value: object, traceback: object, /) -> Literal[False]: ...
+
+def abort_all() -> None:
+    """Abort every transaction that is prepared; registered for the end of the interpreter."""

@@ -137,16 +137,20 @@ class StaleError(Error):
 
 
 class InvalidValueError(Error, ValueError):
-    """Not an object id. Attributes: `name` of the ref it was meant for (None in a search), `value` as given."""
+    """No object id, or one that the ref cannot hold.
 
-    def __init__(self, name: str | None, value: object) -> None:
-        super().__init__(name, value)
+    Attributes: `name` of the ref it was meant for (None in a search), `value` as given, `reason`.
+    """
+
+    def __init__(self, name: str | None, value: object, reason: str = "not an object id") -> None:
+        super().__init__(name, value, reason)
         self.name = name
         self.value = value
+        self.reason = reason
 
     def __str__(self) -> str:
         where = "" if self.name is None else f" for {self.name!r}"
-        return f"not an object id{where}: {self.value!r}"
+        return f"{self.reason}{where}: {self.value!r}"
 
 
 class ExpectedSymrefError(Error):

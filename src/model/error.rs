@@ -2,6 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Oid;
 
 /// A reader's or writer's result.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -52,6 +55,56 @@ pub enum Error {
     /// No ref has that name.
     #[error("no such ref: {}", .0.escape_ascii())]
     NoRef(Vec<u8>),
+    /// Somebody else holds a lock.
+    #[error("{}: lock is held, for {:.1} s now", path.display(), age.as_secs_f64())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// How long ago it was made.
+        age: Duration,
+    },
+    /// One name is a directory of the other.
+    #[error("{} conflicts with {}", name.escape_ascii(), other.escape_ascii())]
+    Conflict {
+        /// The ref that was to be changed.
+        name: Vec<u8>,
+        /// What stands in its way.
+        other: Vec<u8>,
+    },
+    /// Two names that differ only in case, where the file system cannot tell them apart.
+    #[error("{} and {} differ only in case", name.escape_ascii(), other.escape_ascii())]
+    CaseConflict {
+        /// The ref that was to be changed.
+        name: Vec<u8>,
+        /// The other ref.
+        other: Vec<u8>,
+    },
+    /// A ref that must not exist does.
+    #[error("ref exists already: {}", .0.escape_ascii())]
+    RefExists(Vec<u8>),
+    /// A ref is not where the caller expected it.
+    #[error("{} is at {}, not at {}", name.escape_ascii(), actual.to_hex(), expected.to_hex())]
+    Stale {
+        /// The ref.
+        name: Vec<u8>,
+        /// What the caller expected.
+        expected: Oid,
+        /// What it holds.
+        actual: Oid,
+    },
+    /// An object id that a ref cannot hold.
+    #[error("{reason} for {}: {}", name.escape_ascii(), value.to_hex())]
+    InvalidValue {
+        /// The ref that was to hold it.
+        name: Vec<u8>,
+        /// The object id.
+        value: Oid,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A transaction was used out of turn.
+    #[error("{0}")]
+    State(String),
     /// An [`Interrupt`] asked a long call to stop.
     #[error("interrupted")]
     Interrupted,

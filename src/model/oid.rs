@@ -83,6 +83,12 @@ impl Oid {
         self.raw.get(..self.kind.raw_len()).unwrap_or_default()
     }
 
+    /// Whether it is all zeros: git's word for no object at all.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.raw == [0; 32]
+    }
+
     /// Lower-case hex digits, as git writes them.
     #[must_use]
     pub fn to_hex(&self) -> String {

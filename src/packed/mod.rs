@@ -23,10 +23,15 @@
     clippy::arithmetic_side_effects
 )]
 
+mod base;
 mod broken;
+mod checker;
 mod cursor;
 mod damage;
 mod header;
+mod locate;
+mod peel;
+mod plan;
 mod points_at;
 mod record;
 mod scan;
@@ -36,8 +41,13 @@ mod sort;
 mod stretch;
 mod text;
 
+pub use base::{Base, Unread};
+pub use checker::{Checker, Flaw};
 pub use cursor::Cursor;
 pub use damage::{Damage, Reason, Stop};
 pub use header::Header;
+pub use locate::{Locator, Site};
+pub use peel::Peel;
+pub use plan::{Patch, Plan, Put};
 pub use record::Record;
 pub use snapshot::Snapshot;

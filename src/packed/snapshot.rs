@@ -49,6 +49,13 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// That of a file without records.
+    pub(super) fn empty(hash: HashKind) -> Self {
+        let backing = Backing::Owned(Vec::new());
+        let (disorder, count) = (OnceLock::new(), OnceLock::new());
+        Self { backing, header: Header::default(), hash: Some(hash), sorted: None, body: 0..0, disorder, count }
+    }
+
     /// The bytes that spans of this snapshot refer to.
     #[inline]
     #[must_use]
@@ -218,7 +225,8 @@ impl Snapshot {
             return Ok(None);
         }
         if self.following(&record).is_some_and(|next| self.bytes(next.name()) == name) {
-            return Err(self.duplicate(&record));
+            // The first of the lines that hold this name.
+            return Err(self.damage(record.start(), Reason::Duplicate));
         }
         Ok(Some(record))
     }
@@ -254,16 +262,17 @@ impl Snapshot {
             || (self.header.peeled && self.bytes(record.name()).starts_with(b"refs/tags/"))
     }
 
-    /// Damage at the first of the lines that hold this name, where it lies in the file.
-    fn duplicate(&self, record: &Record) -> Damage {
+    /// Damage in the line that starts at an offset of [`Self::data`], where it lies in the file.
+    pub(super) fn damage(&self, offset: usize, reason: Reason) -> Damage {
         let offset = if self.sorted.is_none() {
-            record.start()
+            offset
         } else {
             // The copy is in another order: find the line in the file itself.
-            let line = self.bytes(record.start()..record.name().end.saturating_add(1));
+            let rest = self.data().get(offset..).unwrap_or_default();
+            let line = rest.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
             line_offset(&self.backing, self.header.len, line)
         };
-        Damage::at(&self.backing, offset, Reason::Duplicate)
+        Damage::at(&self.backing, offset, reason)
     }
 
     fn seek(&self, before: impl Fn(&[u8]) -> bool) -> Result<usize, Damage> {

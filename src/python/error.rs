@@ -6,7 +6,7 @@ use std::path::Path;
 use pyo3::exceptions::{PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::ref_view::refname;
 use crate::model::Error;
@@ -21,12 +21,33 @@ pub(super) fn to_py(py: Python<'_>, error: Error) -> PyErr {
         Error::RefName { name, reason } => raise(py, "RefNameError", (PyBytes::new(py, &name), reason)),
         Error::NoRepository(path) => raise(py, "RepositoryNotFoundError", (path.as_os_str(),)),
         Error::Unsupported { .. } => raise(py, "UnsupportedError", (error.to_string(),)),
-        Error::NoRef(name) => match refname(py, &name) {
-            Ok(name) => raise(py, "RefNotFoundError", (name,)),
-            Err(error) => error,
-        },
+        Error::NoRef(name) => raise(py, "RefNotFoundError", (Text(name),)),
+        Error::Locked { path, age } => raise(py, "LockedError", (path.as_os_str(), age.as_secs_f64())),
+        Error::Conflict { name, other } => raise(py, "ConflictError", (Text(name), Text(other))),
+        Error::CaseConflict { name, other } => raise(py, "CaseConflictError", (Text(name), Text(other))),
+        Error::RefExists(name) => raise(py, "RefExistsError", (Text(name),)),
+        Error::Stale { name, expected, actual } => {
+            raise(py, "StaleError", (Text(name), expected.to_hex(), actual.to_hex()))
+        }
+        Error::InvalidValue { name, value, reason } => {
+            raise(py, "InvalidValueError", (Text(name), value.to_hex(), reason))
+        }
+        Error::State(reason) => raise(py, "TransactionStateError", (reason,)),
         // Only an interrupt of `bulk` says so, and that has the exception at hand.
         Error::Interrupted => pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
+    }
+}
+
+/// A refname as Python spells it.
+struct Text(Vec<u8>);
+
+impl<'py> IntoPyObject<'py> for Text {
+    type Target = PyString;
+    type Output = Bound<'py, PyString>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        refname(py, &self.0)
     }
 }
 

@@ -45,6 +45,10 @@ impl Ref {
         self.view.item().name()
     }
 
+    pub(super) fn is_symbolic(&self) -> bool {
+        matches!(self.view.item().value(), Value::Symref(_))
+    }
+
     /// The object id that it holds itself.
     pub(super) fn direct_oid(&self) -> Option<Oid> {
         match self.view.item().value().to_owned()? {

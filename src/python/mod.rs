@@ -5,12 +5,14 @@ mod args;
 mod block_info;
 mod bulk;
 mod change;
+mod edit;
 mod error;
 mod git_ref;
 mod iterators;
 mod list_refs;
 mod log_entry;
 mod packed_refs;
+mod plan;
 mod reader;
 mod recent;
 mod ref_store;
@@ -22,6 +24,7 @@ mod source;
 mod store_iterator;
 mod store_reader;
 mod tables;
+mod transaction;
 
 /// refspan's compiled core. Import from `refspan`, not from here.
 #[pyo3::pymodule]
@@ -30,7 +33,11 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::error::errors(module.py()).map(|_| ())
+        super::error::errors(module.py())?;
+        module.add("ANY", super::edit::any(module.py())?)?;
+        // What holds locks when the interpreter ends may never be dropped.
+        let abort = module.getattr("abort_all")?;
+        module.py().import("atexit")?.call_method1("register", (abort,)).map(|_| ())
     }
 
     #[pymodule_export]
@@ -42,6 +49,8 @@ mod _native {
     #[pymodule_export]
     use super::change::{Change, diff};
     #[pymodule_export]
+    use super::edit::{AnyValue, Edit};
+    #[pymodule_export]
     use super::git_ref::{Ref, Symref};
     #[pymodule_export]
     use super::list_refs::{is_below_a_file, is_well_formed, list_refs};
@@ -49,6 +58,8 @@ mod _native {
     use super::log_entry::LogEntry;
     #[pymodule_export]
     use super::packed_refs::PackedRefs;
+    #[pymodule_export]
+    use super::plan::Plan;
     #[pymodule_export]
     use super::reader::RefReader;
     #[pymodule_export]
@@ -63,4 +74,6 @@ mod _native {
     use super::show_ref::{show_logs, show_ref};
     #[pymodule_export]
     use super::store_reader::StoreReader;
+    #[pymodule_export]
+    use super::transaction::{Transaction, abort_all};
 }

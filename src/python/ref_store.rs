@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::args;
 use super::bulk::bulk;
 use super::store_reader::StoreReader;
+use super::transaction::{Transaction, options};
 use crate::store::{Live, Lookup};
 
 /// A repository's refs, live: each call sees what other programs have changed meanwhile. Made by `open`.
@@ -19,6 +20,16 @@ use crate::store::{Live, Lookup};
 /// They are `Ref`s. There is nothing to close.
 #[pyclass(frozen, extends = StoreReader, module = "refspan")]
 pub(crate) struct RefStore {}
+
+impl RefStore {
+    /// The repository that it reads.
+    pub(super) fn live(slf: &Bound<'_, Self>) -> Option<Arc<Live>> {
+        match slf.as_super().get().lookup() {
+            Lookup::Live(live) => Some(live.clone()),
+            Lookup::Frozen(_) => None,
+        }
+    }
+}
 
 #[pymethods]
 impl RefStore {
@@ -31,6 +42,19 @@ impl RefStore {
         let (py, lookup) = (slf.py(), slf.as_super().get().lookup());
         let view = bulk(py, |interrupt| lookup.snapshot(interrupt))?;
         Py::new(py, PyClassInitializer::from(StoreReader::new(Lookup::Frozen(view))).add_subclass(Snapshot {}))
+    }
+
+    /// A transaction on this repository: see `Transaction`, whose options these are.
+    #[pyo3(signature = (*, durability="git", timeout=None, into="auto", atomic=true, check=true))]
+    fn transaction(
+        slf: &Bound<'_, Self>,
+        durability: &str,
+        timeout: Option<f64>,
+        into: &str,
+        atomic: bool,
+        check: bool,
+    ) -> PyResult<Transaction> {
+        Transaction::of(slf, options(durability, timeout, into, atomic, check)?)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -10,6 +10,7 @@ use gix_config::path::interpolate;
 use gix_config::{File, Source};
 
 use super::discover::{GitDirs, is_true};
+use super::write_config::WriteConfig;
 use crate::fs::{self, There, read_through};
 use crate::model::{Error, HashKind, Result};
 
@@ -138,6 +139,8 @@ pub(super) struct Config {
     pub(super) warn_ambiguous_refs: bool,
     /// How many digits of an object id are shown where it is abbreviated; `None` if that depends on how many there are.
     pub(super) abbrev: Option<usize>,
+    /// What matters to who writes.
+    pub(super) write: WriteConfig,
 }
 
 impl Config {
@@ -184,7 +187,8 @@ impl Config {
                 Err(_) => Some(usize::MAX),
             },
         };
-        Ok(Self { warn_ambiguous_refs: is_true("core.warnAmbiguousRefs").unwrap_or(true), abbrev })
+        let warn_ambiguous_refs = is_true("core.warnAmbiguousRefs").unwrap_or(true);
+        Ok(Self { warn_ambiguous_refs, abbrev, write: WriteConfig::of(&all, dirs) })
     }
 }
 

@@ -104,11 +104,13 @@ impl Live {
         folder.filter(|folder| !self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).contains(folder))
     }
 
-    fn known(&self) -> Arc<Store> {
+    /// The store as it was at the last question.
+    pub(super) fn known(&self) -> Arc<Store> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn current(&self) -> Result<Arc<Store>> {
+    /// The store as it is now.
+    pub(super) fn current(&self) -> Result<Arc<Store>> {
         let known = self.known();
         if known.is_current()? {
             return Ok(known);

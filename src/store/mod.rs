@@ -27,8 +27,10 @@ mod stack;
 mod table_file;
 mod tables;
 mod text;
+mod transaction;
 mod view;
 mod walk;
+mod write_config;
 
 pub use config::Format;
 pub use diff::{Diff, Difference};
@@ -48,5 +50,6 @@ pub use show_ref::{ShowRef, Showing, Shown};
 pub use stack::Stack;
 pub use table_file::TableFile;
 pub use tables::{Found, LogWalk, RefWalk, Tables};
+pub use transaction::{Durability, Options, Placement, Planned, State, Transaction};
 pub use view::{Repository, View};
 pub use walk::{Step, Walk};

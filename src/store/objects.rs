@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use gix_hash::ObjectId;
-use gix_object::{Exists, Find, FindHeader, Kind, TagRefIter};
+use gix_object::{Exists, Find, FindHeader, Kind, TagRef, TagRefIter};
 use gix_odb::store::init::{Options, Slots};
 
 use crate::fs::{There, look_through};
 use crate::model::{Error, HashKind, Oid, Result};
+use crate::packed::Peel;
 
 /// Bytes of the largest object that is read: a tag is a page of text.
 const LARGEST: usize = 64 << 20;
@@ -87,6 +88,37 @@ impl Asker {
         if tags.is_empty() || self.is_tag(last) { None } else { Some(*last) }
     }
 
+    /// What an object points at in the end, as far as that may be stored: only of a tag that tells the type of its target
+    /// right, as every tag below it must.
+    pub(super) fn peel_to_store(&mut self, oid: &Oid) -> Peel {
+        let (mut at, mut kind) = (*oid, self.kind(oid));
+        for _ in 0..DEEPEST {
+            match kind {
+                None => return Peel::Unknown,
+                Some(Kind::Tag) => {}
+                Some(_) if at == *oid => return Peel::NoTag,
+                Some(_) => return Peel::To(at),
+            }
+            let Some((target, claimed)) = self.target_as_claimed(&at) else { return Peel::NoTag };
+            (at, kind) = (target, self.kind(&target));
+            if kind.is_some_and(|kind| kind != claimed) {
+                return Peel::NoTag;
+            }
+        }
+        Peel::NoTag
+    }
+
+    /// The type of an object; `None` if it cannot be read.
+    pub(super) fn kind(&self, oid: &Oid) -> Option<Kind> {
+        self.handle.try_header(&id(oid)).ok().flatten().map(|header| header.kind)
+    }
+
+    fn target_as_claimed(&mut self, tag: &Oid) -> Option<(Oid, Kind)> {
+        let data = self.handle.try_find(&id(tag), &mut self.buffer).ok()??;
+        let tag = TagRef::from_bytes(data.data, data.object_hash).ok()?;
+        Some((Oid::from_raw(tag.target().as_bytes())?, tag.target_kind))
+    }
+
     /// What an object points at, tag after tag: itself, unless it is no tag or cannot be read, is not in it.
     pub fn chain(&mut self, oid: &Oid) -> Vec<Oid> {
         let mut chain = vec![*oid];
@@ -100,7 +132,7 @@ impl Asker {
     }
 
     fn is_tag(&self, oid: &Oid) -> bool {
-        self.handle.try_header(&id(oid)).is_ok_and(|header| header.is_some_and(|header| header.kind == Kind::Tag))
+        self.kind(oid) == Some(Kind::Tag)
     }
 
     fn target(&mut self, tag: &Oid) -> Option<Oid> {

@@ -16,6 +16,7 @@ use super::view::{Kept, Repository, View, find_packed};
 use super::{Entry, LooseRefs, Objects, Query, Tables};
 use crate::fs::Identity;
 use crate::model::{Broken, Interrupt, Place, Result, Scope, is_pseudoref, is_root_ref, is_safe, is_well_formed};
+use crate::packed::{Damage, Reason};
 
 /// A repository's refs, as long as its configuration is what it was.
 #[derive(Debug)]
@@ -113,6 +114,20 @@ impl Store {
                 shared: shared.get(interrupt)?,
             },
         })
+    }
+
+    /// Whether packed-refs has a record of that name.
+    ///
+    /// # Errors
+    /// As [`Self::view`], but for a name that stands in several records.
+    pub(super) fn is_packed(&self, name: &[u8], interrupt: Interrupt<'_>) -> Result<bool> {
+        let Refs::Files(packed) = &self.refs else { return Ok(false) };
+        let Some(packed) = packed.get(interrupt)? else { return Ok(false) };
+        match packed.snapshot().find(name) {
+            Ok(found) => Ok(found.is_some()),
+            Err(Damage { reason: Reason::Duplicate, .. }) => Ok(true),
+            Err(damage) => Err(packed.damaged(damage)),
+        }
     }
 
     /// The one-level refs in files that no listing shows.

@@ -1,0 +1,220 @@
+//! A new file from parts of an old one: read, checked, written, piece by piece.
+//!
+//! ```text
+//! steps -> read into a buffer -> check (and mend) what is whole in it -> write that -> carry the rest over
+//! ```
+//!
+//! The bytes that were checked are the bytes that are written: whatever happens to the old file meanwhile, nothing else gets
+//! into the new one.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use super::fault::{Call, enter};
+use super::temporary::write_all;
+use crate::model::{Interrupt, Span};
+
+/// Bytes that are read at a time: measured, larger ones leave the processor's cache.
+const PIECE: usize = 256 << 10;
+/// Pieces between two questions to the interrupt.
+const BREATH: usize = 64;
+
+/// What can be read at an offset. No map: one of a file that is cut in place would end the process.
+pub trait ReadAt {
+    /// Reads some bytes from an offset on; none at the end.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at(&self, buffer: &mut [u8], at: usize) -> io::Result<usize>;
+
+    /// Fills the buffer.
+    ///
+    /// # Errors
+    /// What the system says; "unexpected end" if there are fewer bytes.
+    fn read_exact_at(&self, mut buffer: &mut [u8], mut at: usize) -> io::Result<()> {
+        while !buffer.is_empty() {
+            match self.read_at(buffer, at) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(len) => {
+                    at = at.saturating_add(len);
+                    buffer = buffer.get_mut(len..).unwrap_or_default();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], at: usize) -> io::Result<usize> {
+        enter(Call::Read, Path::new(""))?;
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(self, buffer, at as u64);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(self, buffer, at as u64);
+    }
+}
+
+/// A part of the new file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// These bytes of the old one.
+    Keep(Span),
+    /// These bytes.
+    Put(&'a [u8]),
+}
+
+/// What looks at every byte before it is written.
+pub trait Check {
+    /// What it may find wrong.
+    type Flaw;
+
+    /// Checks, and may mend, the whole records at the start of the piece, and says how many bytes they are. The next piece
+    /// starts behind them; the last one must be whole.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn check(&mut self, piece: &mut [u8], is_last: bool) -> Result<usize, Self::Flaw>;
+}
+
+/// Why no new file came of it.
+#[derive(Debug)]
+pub enum Unspliced<F> {
+    /// The old file could not be read.
+    Read(io::Error),
+    /// The new one could not be written.
+    Write(io::Error),
+    /// The check found something.
+    Flaw(F),
+    /// The interrupt said so.
+    Interrupted,
+}
+
+/// Checks what the steps give, and writes it into a file, if there is one.
+///
+/// # Errors
+/// [`Unspliced`]; what was written by then is of no use.
+pub fn splice<'a, C: Check>(
+    from: &impl ReadAt,
+    steps: impl IntoIterator<Item = Step<'a>>,
+    check: &mut C,
+    into: Option<(&File, &Path)>,
+    interrupt: Interrupt<'_>,
+) -> Result<(), Unspliced<C::Flaw>> {
+    let mut steps = steps.into_iter().peekable();
+    let mut buffer = vec![0; PIECE];
+    let mut filled = 0;
+    for pieces in 1_usize.. {
+        while filled < buffer.len() {
+            let Some(step) = steps.peek_mut() else { break };
+            let room = buffer.get_mut(filled..).unwrap_or_default();
+            let taken = take(step, from, room).map_err(Unspliced::Read)?;
+            filled = filled.saturating_add(taken);
+            if is_done(step) {
+                steps.next();
+            }
+        }
+        let is_last = steps.peek().is_none();
+        let checked = check.check(buffer.get_mut(..filled).unwrap_or_default(), is_last).map_err(Unspliced::Flaw)?;
+        if let Some((file, path)) = into {
+            write_all(file, buffer.get(..checked).unwrap_or_default(), path).map_err(Unspliced::Write)?;
+        }
+        if is_last {
+            return Ok(());
+        }
+        buffer.copy_within(checked..filled, 0);
+        filled = filled.saturating_sub(checked);
+        if filled == buffer.len() {
+            // A record that is longer than the buffer.
+            buffer.resize(filled.saturating_mul(2), 0);
+        }
+        if pieces.is_multiple_of(BREATH) && !interrupt() {
+            return Err(Unspliced::Interrupted);
+        }
+    }
+    Ok(())
+}
+
+/// Moves some bytes of a step into the room for them, and leaves the rest of the step.
+fn take(step: &mut Step<'_>, from: &impl ReadAt, room: &mut [u8]) -> io::Result<usize> {
+    match step {
+        Step::Keep(span) => {
+            let len = span.len().min(room.len());
+            from.read_exact_at(room.get_mut(..len).unwrap_or_default(), span.start)?;
+            span.start = span.start.saturating_add(len);
+            Ok(len)
+        }
+        Step::Put(bytes) => {
+            let len = bytes.len().min(room.len());
+            let (now, later) = bytes.split_at(len);
+            room.get_mut(..len).unwrap_or_default().copy_from_slice(now);
+            *bytes = later;
+            Ok(len)
+        }
+    }
+}
+
+fn is_done(step: &Step<'_>) -> bool {
+    match step {
+        Step::Keep(span) => span.is_empty(),
+        Step::Put(bytes) => bytes.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+
+    use super::*;
+
+    /// Lets whole lines pass, none with an x; makes a of A.
+    struct Lines;
+
+    impl Check for Lines {
+        type Flaw = ();
+
+        fn check(&mut self, piece: &mut [u8], is_last: bool) -> Result<usize, ()> {
+            let whole = piece.iter().rposition(|&byte| byte == b'\n').map_or(0, |lf| lf + 1);
+            let whole = &mut piece[..whole];
+            whole.iter_mut().filter(|byte| **byte == b'A').for_each(|byte| *byte = b'a');
+            let len = whole.len();
+            if whole.contains(&b'x') || (is_last && len < piece.len()) { Err(()) } else { Ok(len) }
+        }
+    }
+
+    fn spliced(old: &[u8], steps: Vec<Step<'_>>) -> Result<Vec<u8>, Unspliced<()>> {
+        let (mut from, mut into) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        io::Write::write_all(&mut from, old).unwrap();
+        splice(&from, steps, &mut Lines, Some((&into, Path::new(""))), &mut || true)?;
+        let mut written = Vec::new();
+        into.rewind().unwrap();
+        into.read_to_end(&mut written).unwrap();
+        Ok(written)
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_are_checked_as_one() {
+        let new = spliced(b"one\ntwo\nthree\n", vec![Step::Keep(0..4), Step::Put(b"A\n"), Step::Keep(8..14)]);
+        assert_eq!(new.unwrap(), b"one\na\nthree\n");
+        // A step may end within a line that the next one goes on with.
+        assert_eq!(spliced(b"one\n", vec![Step::Put(b"not-"), Step::Keep(0..4)]).unwrap(), b"not-one\n");
+        assert_eq!(spliced(b"", vec![]).unwrap(), b"");
+    }
+
+    #[test]
+    fn lines_longer_than_a_piece_are_whole() {
+        let long = [vec![b'l'; 3 * PIECE], b"\nshort\n".to_vec(), vec![b'm'; PIECE - 1], b"\n".to_vec()].concat();
+        assert_eq!(spliced(&long, vec![Step::Keep(0..long.len())]).unwrap(), long);
+    }
+
+    #[test]
+    fn what_is_wrong_stops_it() {
+        assert!(matches!(spliced(b"one\nx\n", vec![Step::Keep(0..6)]), Err(Unspliced::Flaw(()))));
+        assert!(matches!(spliced(b"one\ntw", vec![Step::Keep(0..6)]), Err(Unspliced::Flaw(()))));
+        let cut = spliced(b"one\n", vec![Step::Keep(0..400)]);
+        assert!(matches!(cut, Err(Unspliced::Read(error)) if error.kind() == ErrorKind::UnexpectedEof));
+    }
+}

@@ -1,0 +1,170 @@
+//! The file that a rewrite starts from.
+//!
+//! It is read through a descriptor, never through a map: other programs may cut it in place, which must not end a process
+//! that holds locks. One that does not claim `sorted` is read whole and, if need be, put in order in memory.
+
+use std::fmt;
+use std::io;
+
+use super::locate::Locator;
+use super::{Damage, Header, Reason, Snapshot, Stop};
+use crate::fs::{Backing, ReadAt};
+use crate::model::{HashKind, Interrupt, Span};
+
+/// Bytes of the first read: no header is longer, unless somebody means harm.
+const HEAD: usize = 4 << 10;
+/// Bytes that are read between two questions to the interrupt.
+const BREATH: usize = 16 << 20;
+
+/// A file's records, in order, and what its header says.
+pub struct Base {
+    content: Content,
+    header: Header,
+    body: Span,
+    hash: HashKind,
+}
+
+enum Content {
+    File(Box<dyn ReadAt + Send + Sync>),
+    Memory(Box<Snapshot>),
+}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub enum Unread {
+    /// The system says so.
+    Io(io::Error),
+    /// It is damaged, or an interrupt said so.
+    Stop(Stop),
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Damage> for Unread {
+    fn from(damage: Damage) -> Self {
+        Self::Stop(damage.into())
+    }
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Base").field("header", &self.header).field("body", &self.body).finish_non_exhaustive()
+    }
+}
+
+impl Base {
+    /// Opens a file of that length. Of a sorted one only both ends are read.
+    ///
+    /// # Errors
+    /// [`Unread`], by [`Damage`] in the header or the last record; where all is read, in any.
+    pub fn new(
+        file: Box<dyn ReadAt + Send + Sync>,
+        len: usize,
+        hash: HashKind,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, Unread> {
+        let header = Header::parse(&read_head(&*file, len)?)?;
+        if header.sorted {
+            let base = Self { content: Content::File(file), header, body: header.len..len, hash };
+            if !base.body.is_empty() {
+                Locator::new(&base).record_at(base.body.end.saturating_sub(1))?;
+            }
+            return Ok(base);
+        }
+        let all = read_all(&*file, len, interrupt)?;
+        let snapshot = Snapshot::new(Backing::Owned(all), Some(hash), interrupt).map_err(Unread::Stop)?;
+        let body = snapshot.body().clone();
+        Ok(Self { content: Content::Memory(Box::new(snapshot)), header, body, hash })
+    }
+
+    /// A file without records.
+    #[must_use]
+    pub fn empty(hash: HashKind) -> Self {
+        // What it does not hold is all peeled, and in order.
+        let header = Header { peeled: true, fully_peeled: true, sorted: true, len: 0 };
+        let snapshot = Snapshot::empty(hash);
+        Self { content: Content::Memory(Box::new(snapshot)), header, body: 0..0, hash }
+    }
+
+    /// What its first line claims.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Where its records are, in what [`ReadAt`] reads.
+    #[must_use]
+    pub fn body(&self) -> &Span {
+        &self.body
+    }
+
+    /// The hash of its object ids.
+    #[must_use]
+    pub fn hash(&self) -> HashKind {
+        self.hash
+    }
+
+    /// Damage at an offset, with the number of its line in the file.
+    #[cold]
+    #[must_use]
+    pub fn damage(&self, offset: usize, reason: Reason) -> Damage {
+        if let Content::Memory(snapshot) = &self.content {
+            return snapshot.damage(offset, reason);
+        }
+        let (mut line, mut at, mut buffer) = (1_usize, 0_usize, vec![0; HEAD]);
+        while at < offset {
+            let len = offset.saturating_sub(at).min(buffer.len());
+            let Ok(len @ 1..) = self.read_at(buffer.get_mut(..len).unwrap_or_default(), at) else { break };
+            let lfs = memchr::memchr_iter(b'\n', buffer.get(..len).unwrap_or_default()).count();
+            (line, at) = (line.saturating_add(lfs), at.saturating_add(len));
+        }
+        Damage { offset, line, reason }
+    }
+}
+
+impl ReadAt for Base {
+    fn read_at(&self, buffer: &mut [u8], at: usize) -> io::Result<usize> {
+        match &self.content {
+            Content::File(file) => file.read_at(buffer, at),
+            Content::Memory(snapshot) => {
+                let rest = snapshot.data().get(at..).unwrap_or_default();
+                let len = rest.len().min(buffer.len());
+                buffer.get_mut(..len).unwrap_or_default().copy_from_slice(rest.get(..len).unwrap_or_default());
+                Ok(len)
+            }
+        }
+    }
+}
+
+/// The first line, if it can be a header, and more.
+fn read_head(file: &dyn ReadAt, len: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    loop {
+        let want = head.len().saturating_mul(2).max(HEAD).min(len);
+        let from = head.len();
+        head.resize(want, 0);
+        file.read_exact_at(head.get_mut(from..).unwrap_or_default(), from)?;
+        if head.len() == len || head.first() != Some(&b'#') || head.contains(&b'\n') {
+            return Ok(head);
+        }
+    }
+}
+
+fn read_all(file: &dyn ReadAt, len: usize, interrupt: Interrupt<'_>) -> Result<Vec<u8>, Unread> {
+    let mut all = Vec::new();
+    while all.len() < len {
+        let from = all.len();
+        let piece = len.saturating_sub(from).min(BREATH);
+        all.try_reserve_exact(piece).map_err(|_| Unread::Stop(Stop::OutOfMemory))?;
+        all.resize(from.saturating_add(piece), 0);
+        file.read_exact_at(all.get_mut(from..).unwrap_or_default(), from)?;
+        if !interrupt() {
+            return Err(Unread::Stop(Stop::Interrupted));
+        }
+    }
+    Ok(all)
+}

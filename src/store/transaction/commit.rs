@@ -1,0 +1,82 @@
+//! Committing: renames and removals, in an order in which no old value ever shows again.
+//!
+//! ```text
+//! for each ref that is set: its lock is renamed to the loose ref
+//! packed-refs.new is renamed to packed-refs         so what is deleted goes from there first
+//! for each ref that is deleted: its loose file is removed
+//! locks are released, empty directories removed
+//! ```
+//!
+//! Whoever reads meanwhile sees updates before deletions. Stopped at any instant, each ref holds its old or its new value.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::Durability;
+use super::prepare::{LooseStep, Prepared, clear};
+use crate::fs::{self, sync_dir};
+use crate::model::{Error, Result};
+
+impl Prepared {
+    /// Makes the edits.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Conflict`] where somebody has put a directory in a ref's place since.
+    pub(super) fn commit(mut self, durability: Durability) -> Result<()> {
+        let sync = durability == Durability::Full;
+        for update in &self.updates {
+            if let (LooseStep::Publish(lock), Some(path)) = (update.step, &update.path) {
+                let failed = |source| Error::Io { path: path.clone(), source };
+                match self.locks.publish(lock, path) {
+                    Err(error) if is_directory(&error) => {
+                        clear(&update.name, path)?;
+                        self.locks.publish(lock, path).map_err(failed)?;
+                    }
+                    published => published.map_err(failed)?,
+                }
+            }
+        }
+        if sync {
+            self.sync_dirs()?;
+        }
+        self.packed.publish(sync)?;
+        let mut is_any_removed = false;
+        for update in &self.updates {
+            if let (LooseStep::Remove, Some(path)) = (update.step, &update.path) {
+                fs::remove(path).map_err(|source| Error::Io { path: path.clone(), source })?;
+                is_any_removed = true;
+            }
+        }
+        if sync && is_any_removed {
+            self.sync_dirs()?;
+        }
+        // What is left is dropped: the locks of refs first, then that of packed-refs.
+        Ok(())
+    }
+
+    /// Has the names of the refs that were locked written to disk, and those of their directories.
+    fn sync_dirs(&self) -> Result<()> {
+        let root = self.repository.location.shared();
+        let mut dirs: BTreeSet<&Path> = BTreeSet::new();
+        for parent in self.locks.parents() {
+            let own = self.repository.location.own();
+            let ends = |dir: &&Path| *dir == root || *dir == own;
+            for dir in parent.ancestors() {
+                dirs.insert(dir);
+                if ends(&dir) {
+                    break;
+                }
+            }
+        }
+        for dir in dirs.into_iter().rev() {
+            sync_dir(dir).map_err(|source| Error::Io { path: dir.to_owned(), source })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file could not be renamed because a directory is in its place.
+fn is_directory(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists)
+}
