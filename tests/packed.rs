@@ -1,77 +1,11 @@
 //! The packed-refs reader against naive ones, on generated files: walks, selections, lookups, searches.
 
-use std::collections::BTreeMap;
+mod generator;
 
+use generator::{Ref, SORTED, for_each_file, write};
 use refspan::fs::Backing;
 use refspan::model::{HashKind, Oid, Selection};
 use refspan::packed::{Cursor, Damage, Record, Snapshot};
-
-const ROUNDS: u64 = 300;
-const SORTED: &[u8] = b"# pack-refs with: peeled fully-peeled sorted \n";
-
-/// Marsaglia's xorshift: the same numbers in each run.
-struct Random(u64);
-
-impl Random {
-    fn new(round: u64) -> Self {
-        Self((round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % limit
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a [u8]]) -> &'a [u8] {
-        from[self.below(from.len())]
-    }
-
-    /// Few enough that refs share them, and with long runs of one digit or of none.
-    fn oid(&mut self, hash: HashKind) -> Vec<u8> {
-        let digits =
-            self.pick(&[b"0", b"a", b"1a", b"abcdef", b"1234567890abcdef", b"ABCDEF12", b"aaaaaaaaa1", b"77777f"]);
-        digits.iter().copied().cycle().take(hash.hex_len()).collect()
-    }
-
-    /// A name of components whose order is easily got wrong: `a-` < `a.` < `a/` < `a0`; now and then one like an oid.
-    fn name(&mut self, hash: HashKind) -> Vec<u8> {
-        let mut name = self.pick(&[b"refs/heads", b"refs/tags", b"refs", b"a"]).to_vec();
-        for _ in 0..self.below(4) {
-            name.extend_from_slice(self.pick(&[b"/a", b"/b", b"/ab", b"-", b".x", b"0", b"/\xb1", b"/z", b"\x01"]));
-        }
-        if self.below(10) == 0 {
-            name.push(b'/');
-            name.extend(self.oid(hash));
-        }
-        name
-    }
-}
-
-/// A ref by its three fields, as bytes.
-type Ref = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
-
-/// Refs with distinct names, in order.
-fn generate(random: &mut Random, hash: HashKind) -> Vec<Ref> {
-    let mut refs = BTreeMap::new();
-    for _ in 0..random.below(60) {
-        let peeled = if random.below(3) == 0 { Some(random.oid(hash)) } else { None };
-        refs.insert(random.name(hash), (random.oid(hash), peeled));
-    }
-    refs.into_iter().map(|(name, (oid, peeled))| (name, oid, peeled)).collect()
-}
-
-fn write(header: &[u8], refs: &[Ref]) -> Vec<u8> {
-    let mut data = header.to_vec();
-    for (name, oid, peeled) in refs {
-        data.extend_from_slice(&[oid, &b" "[..], name, b"\n"].concat());
-        if let Some(peeled) = peeled {
-            data.extend_from_slice(&[b"^", &peeled[..], b"\n"].concat());
-        }
-    }
-    data
-}
 
 /// What a reader of lines makes of a sound file.
 fn read_lines(data: &[u8]) -> Vec<Ref> {
@@ -106,16 +40,6 @@ fn walk(snapshot: &Snapshot, mut cursor: Cursor) -> Result<Vec<Ref>, Damage> {
 
 fn select(snapshot: &Snapshot, selection: Selection<'_>) -> Vec<Ref> {
     walk(snapshot, snapshot.select(selection).unwrap()).unwrap()
-}
-
-/// Calls `check` with many generated files, of both hashes.
-fn for_each_file(check: impl Fn(&mut Random, HashKind, Vec<Ref>)) {
-    for round in 0..ROUNDS {
-        let mut random = Random::new(round);
-        let hash = HashKind::ALL[random.below(2)];
-        let refs = generate(&mut random, hash);
-        check(&mut random, hash, refs);
-    }
 }
 
 #[test]

@@ -5,11 +5,14 @@
 //! ```
 //!
 //! The bytes that were checked are the bytes that are written: whatever happens to the old file meanwhile, nothing else gets
-//! into the new one.
+//! into the new one. A large file is written by a thread of its own, while the next piece is read and checked.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::num::NonZero;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 
 use super::fault::{Call, enter};
 use super::temporary::write_all;
@@ -19,6 +22,10 @@ use crate::model::{Interrupt, Span};
 const PIECE: usize = 256 << 10;
 /// Pieces between two questions to the interrupt.
 const BREATH: usize = 64;
+/// Less is not worth a thread.
+const WORTH_A_THREAD: usize = 1 << 20;
+/// Pieces that wait to be written.
+const WAITING: usize = 2;
 
 /// What can be read at an offset. No map: one of a file that is cut in place would end the process.
 pub trait ReadAt {
@@ -67,6 +74,15 @@ pub enum Step<'a> {
     Put(&'a [u8]),
 }
 
+impl Step<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Keep(span) => span.len(),
+            Self::Put(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// What looks at every byte before it is written.
 pub trait Check {
     /// What it may find wrong.
@@ -104,6 +120,81 @@ pub fn splice<'a, C: Check>(
     into: Option<(&File, &Path)>,
     interrupt: Interrupt<'_>,
 ) -> Result<(), Unspliced<C::Flaw>> {
+    let steps: Vec<_> = steps.into_iter().collect();
+    let len = steps.iter().fold(0_usize, |len, step| len.saturating_add(step.len()));
+    let Some((file, path)) = into else { return pump(from, steps, check, &mut Sink::Nothing, interrupt) };
+    if len < WORTH_A_THREAD || thread::available_parallelism().map_or(1, NonZero::get) == 1 {
+        return pump(from, steps, check, &mut Sink::File(file, path), interrupt);
+    }
+    thread::scope(|scope| {
+        let (pieces, to_write) = sync_channel::<(Vec<u8>, usize)>(WAITING);
+        let (written, done) = sync_channel(WAITING + 1);
+        let write = move || {
+            for (buffer, len) in to_write {
+                let result = write_all(file, buffer.get(..len).unwrap_or_default(), path);
+                if written.send(result.map(|()| buffer)).is_err() {
+                    break;
+                }
+            }
+        };
+        let mut sink = match thread::Builder::new().spawn_scoped(scope, write) {
+            Ok(_) => Sink::Thread(Some(pieces), done, 0),
+            // No thread to be had.
+            Err(_) => Sink::File(file, path),
+        };
+        pump(from, steps, check, &mut sink, interrupt)
+    })
+}
+
+/// Where checked pieces go.
+enum Sink<'a> {
+    Nothing,
+    File(&'a File, &'a Path),
+    /// To a thread that writes them and gives their memory back; how many it has.
+    Thread(Option<SyncSender<(Vec<u8>, usize)>>, Receiver<io::Result<Vec<u8>>>, usize),
+}
+
+impl Sink<'_> {
+    /// Takes the first bytes of a buffer, and returns a buffer to use next; its content is of no matter.
+    fn put(&mut self, buffer: Vec<u8>, len: usize) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Nothing => Ok(buffer),
+            Self::File(file, path) => {
+                write_all(file, buffer.get(..len).unwrap_or_default(), path)?;
+                Ok(buffer)
+            }
+            Self::Thread(pieces, done, waiting) => {
+                // The other end is there as long as this one is.
+                let _ = pieces.as_ref().map(|pieces| pieces.send((buffer, len)));
+                *waiting += 1;
+                if *waiting <= WAITING {
+                    return Ok(Vec::new());
+                }
+                *waiting -= 1;
+                done.recv().unwrap_or_else(|_| Err(ErrorKind::BrokenPipe.into()))
+            }
+        }
+    }
+
+    /// Returns when everything is written.
+    fn finish(&mut self) -> io::Result<()> {
+        if let Self::Thread(pieces, done, waiting) = self {
+            *pieces = None;
+            for result in done.iter().take(*waiting) {
+                result?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn pump<C: Check>(
+    from: &impl ReadAt,
+    steps: Vec<Step<'_>>,
+    check: &mut C,
+    sink: &mut Sink<'_>,
+    interrupt: Interrupt<'_>,
+) -> Result<(), Unspliced<C::Flaw>> {
     let mut steps = steps.into_iter().peekable();
     let mut buffer = vec![0; PIECE];
     let mut filled = 0;
@@ -113,24 +204,23 @@ pub fn splice<'a, C: Check>(
             let room = buffer.get_mut(filled..).unwrap_or_default();
             let taken = take(step, from, room).map_err(Unspliced::Read)?;
             filled = filled.saturating_add(taken);
-            if is_done(step) {
+            if step.len() == 0 {
                 steps.next();
             }
         }
         let is_last = steps.peek().is_none();
         let checked = check.check(buffer.get_mut(..filled).unwrap_or_default(), is_last).map_err(Unspliced::Flaw)?;
-        if let Some((file, path)) = into {
-            write_all(file, buffer.get(..checked).unwrap_or_default(), path).map_err(Unspliced::Write)?;
-        }
+        // What is not whole yet begins the next piece.
+        let rest = buffer.get(checked..filled).unwrap_or_default().to_vec();
+        buffer = sink.put(buffer, checked).map_err(Unspliced::Write)?;
         if is_last {
-            return Ok(());
+            return sink.finish().map_err(Unspliced::Write);
         }
-        buffer.copy_within(checked..filled, 0);
-        filled = filled.saturating_sub(checked);
-        if filled == buffer.len() {
-            // A record that is longer than the buffer.
-            buffer.resize(filled.saturating_mul(2), 0);
-        }
+        filled = rest.len();
+        // A record may be longer than a buffer.
+        let len = buffer.len().max(PIECE).max(filled.saturating_mul(2));
+        buffer.resize(len, 0);
+        buffer.get_mut(..filled).unwrap_or_default().copy_from_slice(&rest);
         if pieces.is_multiple_of(BREATH) && !interrupt() {
             return Err(Unspliced::Interrupted);
         }
@@ -154,13 +244,6 @@ fn take(step: &mut Step<'_>, from: &impl ReadAt, room: &mut [u8]) -> io::Result<
             *bytes = later;
             Ok(len)
         }
-    }
-}
-
-fn is_done(step: &Step<'_>) -> bool {
-    match step {
-        Step::Keep(span) => span.is_empty(),
-        Step::Put(bytes) => bytes.is_empty(),
     }
 }
 

@@ -68,7 +68,7 @@ impl Checker {
                 std::cmp::Ordering::Equal => return Err(flaw(pos, Reason::Duplicate).into()),
                 std::cmp::Ordering::Less => return Err(flaw(pos, Reason::OutOfOrder).into()),
             }
-            mend(piece, &record);
+            mend(piece, &record, self.hash);
             visit(self.before.saturating_add(pos), &record, piece)?;
             last = Some(record.name());
             pos = record.end();
@@ -92,15 +92,37 @@ impl Check for Checker {
 
 /// Spells a record as git writes it.
 #[inline(always)]
-fn mend(piece: &mut [u8], record: &Record) {
-    if let Some(separator @ (b'\t' | b'\r')) = piece.get_mut(record.oid().end) {
+fn mend(piece: &mut [u8], record: &Record, hash: HashKind) {
+    let is_usual = piece.get(record.oid().end) == Some(&b' ')
+        && is_lower(piece, record.oid(), hash)
+        && record.peeled().is_none_or(|peeled| is_lower(piece, peeled, hash));
+    if !is_usual {
+        spell(piece, record);
+    }
+}
+
+#[cold]
+fn spell(piece: &mut [u8], record: &Record) {
+    if let Some(separator) = piece.get_mut(record.oid().end) {
         *separator = b' ';
     }
     for oid in [Some(record.oid()), record.peeled()].into_iter().flatten() {
-        let Some(digits) = piece.get_mut(oid) else { continue };
-        // One pass that writes nothing, for nearly all: the compiler makes whole-vector compares of it.
-        if digits.iter().fold(0, |upper, &digit| upper | u8::from(digit.wrapping_sub(b'A') < 26)) != 0 {
-            digits.make_ascii_lowercase();
-        }
+        piece.get_mut(oid).unwrap_or_default().make_ascii_lowercase();
     }
+}
+
+/// Whether no hex digit is a capital. Of known width, so that the compiler makes whole-vector compares of it.
+#[inline(always)]
+fn is_lower(piece: &[u8], oid: Span, hash: HashKind) -> bool {
+    let digits = piece.get(oid.start..).unwrap_or_default();
+    match hash {
+        HashKind::Sha1 => digits.first_chunk::<40>().is_some_and(has_no_capital),
+        HashKind::Sha256 => digits.first_chunk::<64>().is_some_and(has_no_capital),
+    }
+}
+
+/// Of what can be a hex digit, only capitals lack this bit.
+#[inline(always)]
+fn has_no_capital<const WIDTH: usize>(digits: &[u8; WIDTH]) -> bool {
+    digits.iter().fold(b' ', |all, digit| all & digit) != 0
 }

@@ -11,8 +11,9 @@ type Slot = (usize, [u8; 64]);
 impl Known {
     const SLOTS: usize = 1 << 15;
 
-    pub(super) fn new() -> Self {
-        Self(vec![(0, [0; 64]); Self::SLOTS])
+    /// Nothing. The memory is taken when there is something to remember.
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
     }
 
     /// Whether it is true of that object: `find` finds out, unless it was found true lately.
@@ -22,6 +23,9 @@ impl Known {
         // Ids are as good as random: any of their bytes tell slots apart.
         let head = bytes.first_chunk().map_or(0, |head| u64::from_be_bytes(*head));
         let number = head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::SLOTS.trailing_zeros());
+        if self.0.is_empty() {
+            self.0 = vec![(0, [0; 64]); Self::SLOTS];
+        }
         let slot = usize::try_from(number).ok().and_then(|number| self.0.get_mut(number));
         let Some((len, slot)) = slot else { return find() };
         if *len == bytes.len() && slot.get(..*len) == Some(bytes) {

@@ -14,7 +14,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::Durability;
-use super::prepare::{LooseStep, Prepared, clear};
+use super::compare::clear;
+use super::held::{LooseStep, Prepared};
 use crate::fs::{self, sync_dir};
 use crate::model::{Error, Result};
 

@@ -10,11 +10,15 @@
 //!
 //! A process that was forked from the one that took the locks can neither commit nor release them.
 
+mod check;
 mod commit;
+mod compare;
 mod conflicts;
+mod held;
 mod loose;
 mod options;
 mod packed;
+mod placement;
 mod prepare;
 mod refuse;
 mod rewrite;
@@ -23,7 +27,7 @@ use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 
-use prepare::Prepared;
+use held::Prepared;
 
 use super::location::Location;
 use super::{Live, Store};

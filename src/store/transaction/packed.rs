@@ -11,6 +11,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use super::loose::{held, lock_path};
@@ -20,6 +21,8 @@ use crate::packed::{Base, Checker, Flaw, Plan, Stop, Unread};
 
 /// Links that git follows from `packed-refs` to the file.
 const MOST_LINKS: usize = 5;
+/// Bytes of a file that takes long to be forgotten.
+const LARGE: u64 = 1 << 20;
 
 /// The packed-refs file of a repository, for who wants to replace it.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(super) struct PackedRefs {
     /// What links lead to.
     path: PathBuf,
     sharing: Sharing,
+    /// The file that is replaced.
+    old: Option<File>,
     /// Dropped in this order: the new file goes before the lock.
     staged: Option<Temporary>,
     lock: Option<Temporary>,
@@ -35,7 +40,7 @@ pub(super) struct PackedRefs {
 impl PackedRefs {
     /// The file below a directory, which is not locked yet.
     pub(super) fn below(dir: &Path, sharing: Sharing) -> Self {
-        Self { path: resolve(dir.join("packed-refs")), sharing, staged: None, lock: None }
+        Self { path: resolve(dir.join("packed-refs")), sharing, old: None, staged: None, lock: None }
     }
 
     /// Where it is.
@@ -73,13 +78,15 @@ impl PackedRefs {
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Corrupt`], an interrupt.
-    pub(super) fn open(&self, hash: HashKind, interrupt: Interrupt<'_>) -> Result<(Base, Option<SystemTime>)> {
-        let failed = |source| Error::Io { path: self.path.clone(), source };
+    pub(super) fn open(&mut self, hash: HashKind, interrupt: Interrupt<'_>) -> Result<(Base, Option<SystemTime>)> {
+        let path = self.path.clone();
+        let failed = |source| Error::Io { path: path.clone(), source };
         let (file, meta) = match fs::open(&self.path) {
             Ok(opened) => opened,
             Err(error) if is_nothing(&error) => return Ok((Base::empty(hash), None)),
             Err(error) => return Err(failed(error)),
         };
+        self.old = file.try_clone().ok().filter(|_| meta.len() > LARGE);
         let len = usize::try_from(meta.len()).map_err(|_| failed(ErrorKind::FileTooLarge.into()))?;
         let base = Base::new(Box::new(file), len, hash, interrupt).map_err(|unread| self.unread(unread))?;
         Ok((base, Some(meta.modified().map_err(failed)?)))
@@ -153,6 +160,11 @@ impl PackedRefs {
         let Some(mut staged) = self.staged.take() else { return Ok(()) };
         let failed = |source| Error::Io { path: self.path.clone(), source };
         staged.rename(&self.path).map_err(failed)?;
+        if let Some(old) = self.old.take() {
+            // Whoever closes a file that has no name any more frees its memory page by page, which for a large one takes
+            // as long as all the rest: nobody has to wait for that. (Without a thread it is done right here.)
+            let _ = thread::Builder::new().spawn(|| drop(old));
+        }
         if sync && let Some(dir) = self.path.parent() {
             sync_dir(dir).map_err(failed)?;
         }

@@ -1,0 +1,124 @@
+//! Under the locks: what each ref holds against what was expected, and names in each other's way.
+
+use std::path::Path;
+
+use super::conflicts::{self, conflict};
+use super::held::{LooseStep, Update};
+use super::loose::Loose;
+use super::prepare::Work;
+use crate::fs;
+use crate::model::{Error, Expected, Result, Verb};
+use crate::packed::{Base, Reason, Site};
+
+impl Work<'_> {
+    /// Compares what each ref holds with what was expected, and decides what is done.
+    pub(super) fn compare(&mut self, base: &Base, sites: &[Site]) -> Result<()> {
+        let related = conflicts::among(self.edits, &self.order);
+        let is_missing = |update: &&Update| {
+            matches!(update.loose, Loose::Absent | Loose::Directory) && sites[update.edit].copies == 0
+        };
+        let missing: Vec<_> = self.held.updates.iter().filter(is_missing).map(|u| (u.edit, &u.name[..])).collect();
+        let in_the_way = conflicts::with_packed(base, &missing, sites);
+        let in_the_way = in_the_way.map_err(|unread| self.held.packed.unread(unread))?;
+        // In the order in which they were given: the first error is the one that counts.
+        let mut by_edit: Vec<_> = (0..self.held.updates.len()).collect();
+        by_edit.sort_by_key(|at| self.held.updates[*at].edit);
+        for at in by_edit {
+            let number = self.held.updates[at].edit;
+            let others = related.get(&number).map(Vec::as_slice).unwrap_or_default();
+            let compared = self.compare_one(base, at, &sites[number], in_the_way.get(&number), others);
+            match compared {
+                Ok(step) => self.held.updates[at].step = step,
+                Err(error) if is_rejection(&error) => drop(self.rejected.insert(number, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn compare_one(
+        &self,
+        base: &Base,
+        at: usize,
+        site: &Site,
+        in_the_way: Option<&Vec<u8>>,
+        others: &[usize],
+    ) -> Result<LooseStep> {
+        let update = &self.held.updates[at];
+        let edit = self.edit(update.edit);
+        let name = &edit.name;
+        let actual = match update.loose {
+            Loose::Oid(oid) => Some(oid),
+            _ if site.copies > 1 && (edit.verb != Verb::Delete || edit.old != Expected::Any) => {
+                let damage = base.damage(site.span.start, Reason::Duplicate);
+                return Err(damage.in_file(self.held.packed.path().to_owned()));
+            }
+            _ => site.oid,
+        };
+        match (edit.old, actual) {
+            (Expected::Absent, Some(_)) => return Err(Error::RefExists(name.clone())),
+            (Expected::Oid(_), None) => return Err(Error::NoRef(name.clone())),
+            (Expected::Oid(expected), Some(actual)) if expected != actual => {
+                return Err(Error::Stale { name: name.clone(), expected, actual });
+            }
+            _ => {}
+        }
+        if actual.is_none() {
+            if let Some(other) = in_the_way {
+                return Err(conflict(name, other));
+            }
+            if let Some(other) = others.iter().find(|other| !self.rejected.contains_key(other)) {
+                return Err(conflict(name, &self.edit(*other).name));
+            }
+        }
+        // A directory in the place of a file may hold refs, or somebody's locks.
+        if update.loose == Loose::Directory
+            && (actual.is_none() || edit.new.is_some())
+            && let Some(path) = &update.path
+        {
+            clear(name, path)?;
+        }
+        Ok(match (edit.verb, update.lock) {
+            (Verb::Create | Verb::Update, Some(lock)) if !self.is_packed_placement() && edit.new != actual => {
+                LooseStep::Publish(lock)
+            }
+            (Verb::Delete, _) if matches!(update.loose, Loose::Oid(_)) => LooseStep::Remove,
+            _ => LooseStep::Stay,
+        })
+    }
+
+    /// Forgets the edits that were rejected after they were locked, and gives their locks back.
+    pub(super) fn drop_rejected(&mut self) {
+        let (rejected, locks) = (&self.rejected, &mut self.held.locks);
+        self.held.updates.retain(|update| {
+            let stays = !rejected.contains_key(&update.edit);
+            if !stays && let Some(lock) = update.lock {
+                locks.release(lock);
+            }
+            stays
+        });
+    }
+}
+
+/// Removes what is in the place of a ref, if it is nothing but empty directories.
+///
+/// # Errors
+/// [`Error::Conflict`] with what lies there; [`Error::Io`].
+pub(super) fn clear(name: &[u8], path: &Path) -> Result<()> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    if fs::remove_empty_tree(path).map_err(failed)? {
+        return Ok(());
+    }
+    let file = fs::first_file(path).map_err(failed)?;
+    let below = file.as_deref().and_then(|file| file.strip_prefix(path).ok());
+    let below = below.map(|below| below.as_os_str().as_encoded_bytes()).unwrap_or_default();
+    Err(conflict(name, &[name, b"/", below].concat()))
+}
+
+/// Whether an error is about one edit, and the others can be made all the same.
+fn is_rejection(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Conflict { .. } | Error::RefExists(_) | Error::NoRef(_) | Error::Stale { .. } | Error::Locked { .. }
+    )
+}
