@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,11 +138,13 @@ class Twins:
     gits: Repository
     hash: Hash
     objects: dict[str, str]
-    session: Session = field(init=False)
     store: refspan.RefStore = field(init=False)
+    session: Session = field(init=False)
 
     def reset(self, *, z: bool) -> None:
         """Without refs, as they were made."""
+        self.session = Session(self.gits.path, self.hash, z)
+        self.store = self.ours.store()
         for repo in (self.ours, self.gits):
             shutil.rmtree(repo.gitdir / "refs")
             for name in top_files(repo.gitdir):
@@ -150,8 +152,6 @@ class Twins:
                     (repo.gitdir / name).unlink()
             for name in ("heads", "tags"):
                 (repo.gitdir / "refs" / name).mkdir(parents=True)
-        self.session = Session(self.gits.path, self.hash, z)
-        self.store = self.ours.store()
 
     def pack(self, *args: str) -> None:
         # A running git compares size, inode and whole seconds of packed-refs, so that it could miss what another git
@@ -174,29 +174,42 @@ class Twins:
 
     def refusal(self, edits: Sequence[Edit]) -> type[Error] | None:
         """Why git would refuse these edits as things are; it does not make them."""
+        gitdir = self.gits.gitdir
+        before = folders_below(gitdir)
         told = self.session.transact(edits, last="abort")
-        self.level_folders()
+        after = folders_below(gitdir)
+        # It leaves and removes empty directories all the same.
+        for name in sorted(after - before, reverse=True):
+            (gitdir / name).rmdir()
+        for name in before - after:
+            (gitdir / name).mkdir(parents=True, exist_ok=True)
         return None if told is None else category(told)
 
-    def compare(self, *, refused: bool = False) -> None:
-        """The same files with the same bytes, and no directory that git has not."""
+    def compare(self, kept: Set[str] = frozenset()) -> None:
+        """The same files with the same bytes, and no directory that git has not, but for those that may be kept."""
         assert files_below(self.ours.gitdir) == files_below(self.gits.gitdir)
-        self.level_folders(refused=refused)
+        self.level_folders(kept)
 
-    def level_folders(self, *, refused: bool = True) -> None:
-        """Remove the empty directories that one of them has left behind.
+    def kept_if_refused(self) -> set[str]:
+        """The directories that may be there, and not in git's twin, after a transaction that is refused.
+
+        Those that are there before: git removes empty ones in the place of a ref that it locks, refspan may refuse
+        without a lock. And what lies right in `refs/`: neither removes it, and git stops at the first edit that it
+        refuses.
+        """
+        return folders_below(self.ours.gitdir) | {"refs/x", "refs/bisect"}
+
+    def level_folders(self, kept: Set[str] = frozenset()) -> None:
+        """Remove the empty directories that only one of them has.
 
         For a lock git makes directories. In 2.47.3 they stay if a transaction fails, is aborted, or only verifies that
-        a ref is absent; they are empty and in nobody's way. refspan removes what it made, so it may have fewer. But
-        what lies right in `refs/` neither removes, and git stops at the first edit that it refuses.
+        a ref is absent; they are empty and in nobody's way. refspan removes what it made.
         """
         ours, gits = folders_below(self.ours.gitdir), folders_below(self.gits.gitdir)
-        more = {name for name in ours - gits if not (refused and name.count("/") == 1)}
-        assert not more, "git has not made or kept these"
-        for name in ours - gits:
-            (self.ours.gitdir / name).rmdir()
-        for name in sorted(gits - ours, reverse=True):
-            (self.gits.gitdir / name).rmdir()
+        assert ours - gits <= kept
+        for repo, more in ((self.ours, ours - gits), (self.gits, gits - ours)):
+            for name in sorted(more, reverse=True):
+                (repo.gitdir / name).rmdir()
 
     def compare_listings(self) -> None:
         """Git sees the same refs in both, refspan too."""
@@ -228,7 +241,9 @@ def build_twins(root: Path, hash_: Hash) -> Twins:
     objects["missing"] = "1" * len(ours.commits[0])
     shutil.copytree(ours.path, root / "gits.git")
     gits = Repository(root / "gits.git", root / "gits.git", ours.commits)
-    return Twins(ours, gits, hash_, objects)
+    twins = Twins(ours, gits, hash_, objects)
+    twins.reset(z=False)
+    return twins
 
 
 def make_tag(repo: Repository, kind: str, target: str) -> str:

@@ -11,35 +11,9 @@ use refspan::fs::{Step, Unspliced, splice};
 use refspan::model::HashKind;
 use refspan::packed::{Base, Checker, Header, Plan};
 use rewrite::{
-    Edits, Failure, PIECE, edited, file, has_split_parts, header_line, numbered, numbered_name, open, patches,
+    Edits, Failure, PIECE, edited, edits, file, has_split_parts, header_line, numbered, numbered_name, open, patches,
     rewritten, spliced,
 };
-
-/// Random edits: one in so many of the records, every name that stands in several, and names that are new.
-fn edits(random: &mut Random, hash: HashKind, refs: &[Ref], one_in: usize) -> Edits {
-    let mut edits = Edits::new();
-    for (at, (name, ..)) in refs.iter().enumerate() {
-        let is_repeated = refs[at + 1..].first().is_some_and(|(next, ..)| next == name);
-        if is_repeated || random.below(one_in) == 0 {
-            edits.insert(name.clone(), edit(random, hash));
-        }
-        if random.below(one_in) == 0 {
-            let near = [name, random.pick(&[b"/", b"-", b"0"]), b"new"].concat();
-            edits.insert(if random.below(2) == 0 { near } else { random.name(hash) }, edit(random, hash));
-        }
-    }
-    for name in [&b"\x01"[..], b"\xff"] {
-        if random.below(3) == 0 {
-            edits.insert(name.to_vec(), edit(random, hash));
-        }
-    }
-    edits
-}
-
-fn edit(random: &mut Random, hash: HashKind) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-    let peeled = if random.below(3) == 0 { Some(random.oid(hash)) } else { None };
-    if random.below(3) == 0 { None } else { Some((random.oid(hash), peeled)) }
-}
 
 /// The file with other separators than git's here and there.
 fn with_odd_separators(random: &mut Random, data: &[u8], hash: HashKind) -> Vec<u8> {

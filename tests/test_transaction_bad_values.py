@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from refspan import ANY, Edit, InvalidValueError, RefNotFoundError, StaleError, Symref, Transaction, UnsupportedError
-from refusal_support import BOTH, LOOSE, MISSING, PACKED, VERBS, edit_of, ordinary, refused, transact, untouched
+from refusal_support import BOTH, LOOSE, MISSING, PACKED, VERBS, Into, edit_of, ordinary, refused, transact, untouched
 from store_support import Repository, build, null
 from support import HASHES, Hash
 
@@ -154,11 +154,11 @@ def test_elsewhere_any_object_will_do_if_there_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("into", ["auto", "packed"])
-def test_without_the_check_any_object_id_will_do(tmp_path: Path, into: str) -> None:
+def test_without_the_check_any_object_id_will_do(tmp_path: Path, into: Into) -> None:
     repo = ordinary(tmp_path / "repo")
     values = objects(repo)
     edits = [("create", f"refs/heads/new-{kind}", value, None) for kind, value in values.items()]
-    transact(repo, *edits, check=False, into="packed" if into == "packed" else "auto")
+    transact(repo, *edits, check=False, into=into)
     listing = {ref.name: ref.oid for ref in repo.store()}
     assert {name: listing[name] for _, name, _, _ in edits} == {name: value for _, name, value, _ in edits}
 
@@ -173,11 +173,12 @@ def test_without_an_object_database_nothing_can_be_checked(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", [LOOSE, PACKED, BOTH, NEW])
 def test_what_is_expected_needs_no_object(repo: Repository, name: str) -> None:
+    kind: type[RefNotFoundError | StaleError] = RefNotFoundError if name == NEW else StaleError
     for edit in (
         ("update", name, repo.commits[0], MISSING),
         ("delete", name, None, MISSING),
         ("verify", name, None, MISSING),
     ):
-        with refused(repo, RefNotFoundError if name == NEW else StaleError) as caught:
+        with refused(repo, kind) as caught:
             transact(repo, edit)
         assert caught.value.name == name

@@ -10,13 +10,39 @@ use refspan::fs::{ReadAt, Step, Unspliced, splice};
 use refspan::model::{HashKind, Oid};
 use refspan::packed::{Base, Checker, Damage, Flaw, Header, Locator, Patch, Plan, Put, Stop, Unread};
 
-use crate::generator::{Ref, SORTED};
+use crate::generator::{Random, Ref, SORTED};
 
 /// Bytes that a splice reads at a time.
 pub(crate) const PIECE: usize = 256 << 10;
 
 /// Edits by name: the new object id and what it peels to, or nothing for a record that goes.
 pub(crate) type Edits = BTreeMap<Vec<u8>, Option<(Vec<u8>, Option<Vec<u8>>)>>;
+
+/// Random edits: one in so many of the records, every name that stands in several, and names that are new.
+pub(crate) fn edits(random: &mut Random, hash: HashKind, refs: &[Ref], one_in: usize) -> Edits {
+    let mut edits = Edits::new();
+    for (at, (name, ..)) in refs.iter().enumerate() {
+        let is_repeated = refs[at + 1..].first().is_some_and(|(next, ..)| next == name);
+        if is_repeated || random.below(one_in) == 0 {
+            edits.insert(name.clone(), edit(random, hash));
+        }
+        if random.below(one_in) == 0 {
+            let near = [name, random.pick(&[b"/", b"-", b"0"]), b"new"].concat();
+            edits.insert(if random.below(2) == 0 { near } else { random.name(hash) }, edit(random, hash));
+        }
+    }
+    for name in [&b"\x01"[..], b"\xff"] {
+        if random.below(3) == 0 {
+            edits.insert(name.to_vec(), edit(random, hash));
+        }
+    }
+    edits
+}
+
+fn edit(random: &mut Random, hash: HashKind) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let peeled = if random.below(3) == 0 { Some(random.oid(hash)) } else { None };
+    if random.below(3) == 0 { None } else { Some((random.oid(hash), peeled)) }
+}
 
 /// Why no new file came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,17 +30,31 @@ pub(super) struct PackedRefs {
     /// What links lead to.
     path: PathBuf,
     sharing: Sharing,
-    /// The file that is replaced.
+    /// The file as it was opened, if it is large.
     old: Option<File>,
     /// Dropped in this order: the new file goes before the lock.
     staged: Option<Temporary>,
     lock: Option<Temporary>,
+    replaced: Option<Replaced>,
+}
+
+/// A large file that has no name any more. Whoever closes it frees its memory page by page, which takes as long as all the
+/// rest, and holds up who removes files meanwhile. So it is closed last, and by a thread that nobody has to wait for.
+#[derive(Debug)]
+struct Replaced(Option<File>);
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        let file = self.0.take();
+        // Without a thread it is closed right here.
+        let _ = thread::Builder::new().spawn(|| drop(file));
+    }
 }
 
 impl PackedRefs {
     /// The file below a directory, which is not locked yet.
     pub(super) fn below(dir: &Path, sharing: Sharing) -> Self {
-        Self { path: resolve(dir.join("packed-refs")), sharing, old: None, staged: None, lock: None }
+        Self { path: resolve(dir.join("packed-refs")), sharing, old: None, staged: None, lock: None, replaced: None }
     }
 
     /// Where it is.
@@ -160,11 +174,7 @@ impl PackedRefs {
         let Some(mut staged) = self.staged.take() else { return Ok(()) };
         let failed = |source| Error::Io { path: self.path.clone(), source };
         staged.rename(&self.path).map_err(failed)?;
-        if let Some(old) = self.old.take() {
-            // Whoever closes a file that has no name any more frees its memory page by page, which for a large one takes
-            // as long as all the rest: nobody has to wait for that. (Without a thread it is done right here.)
-            let _ = thread::Builder::new().spawn(|| drop(old));
-        }
+        self.replaced = self.old.take().map(|old| Replaced(Some(old)));
         if sync && let Some(dir) = self.path.parent() {
             sync_dir(dir).map_err(failed)?;
         }
