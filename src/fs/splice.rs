@@ -24,6 +24,8 @@ const PIECE: usize = 256 << 10;
 const BREATH: usize = 64;
 /// Less is not worth a thread.
 const WORTH_A_THREAD: usize = 1 << 20;
+/// A shorter span is read together with those that follow it.
+const SHORT: usize = 16 << 10;
 /// Pieces that wait to be written.
 const WAITING: usize = 2;
 
@@ -218,13 +220,14 @@ fn pump<C: Check>(
     interrupt: Interrupt<'_>,
 ) -> Result<(), Unspliced<C::Flaw>> {
     let mut steps = steps.into_iter().peekable();
+    let mut from = Reader { from, ahead: Vec::new(), at: 0 };
     let mut buffer = vec![0; PIECE];
     let mut filled = 0;
     for pieces in 1_usize.. {
         while filled < buffer.len() {
             let Some(step) = steps.peek_mut() else { break };
             let room = buffer.get_mut(filled..).unwrap_or_default();
-            let taken = take(step, from, room).map_err(Unspliced::Read)?;
+            let taken = take(step, &mut from, room).map_err(Unspliced::Read)?;
             filled = filled.saturating_add(taken);
             if step.len() == 0 {
                 steps.next();
@@ -251,11 +254,11 @@ fn pump<C: Check>(
 }
 
 /// Moves some bytes of a step into the room for them, and leaves the rest of the step.
-fn take(step: &mut Step<'_>, from: &impl ReadAt, room: &mut [u8]) -> io::Result<usize> {
+fn take(step: &mut Step<'_>, from: &mut Reader<'_, impl ReadAt>, room: &mut [u8]) -> io::Result<usize> {
     match step {
         Step::Keep(span) => {
             let len = span.len().min(room.len());
-            from.read_exact_at(room.get_mut(..len).unwrap_or_default(), span.start)?;
+            from.read(room.get_mut(..len).unwrap_or_default(), span.clone())?;
             span.start = span.start.saturating_add(len);
             Ok(len)
         }
@@ -266,6 +269,45 @@ fn take(step: &mut Step<'_>, from: &impl ReadAt, room: &mut [u8]) -> io::Result<
             *bytes = later;
             Ok(len)
         }
+    }
+}
+
+/// Reads spans that follow each other closely in few calls.
+struct Reader<'a, R> {
+    from: &'a R,
+    ahead: Vec<u8>,
+    /// Where that begins.
+    at: usize,
+}
+
+impl<R: ReadAt> Reader<'_, R> {
+    /// Fills the room with the first bytes of a span.
+    fn read(&mut self, room: &mut [u8], span: Span) -> io::Result<()> {
+        if span.len() >= SHORT {
+            return self.from.read_exact_at(room, span.start);
+        }
+        if let Some(ahead) = self.ahead(&span) {
+            room.copy_from_slice(ahead.get(..room.len()).unwrap_or_default());
+            return Ok(());
+        }
+        self.ahead.resize(SHORT.saturating_mul(4), 0);
+        let read = match self.from.read_at(&mut self.ahead, span.start) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            read => read?,
+        };
+        self.ahead.truncate(read);
+        self.at = span.start;
+        match self.ahead(&span) {
+            Some(ahead) => room.copy_from_slice(ahead.get(..room.len()).unwrap_or_default()),
+            // The file has become shorter, or it was read in part.
+            None => self.from.read_exact_at(room, span.start)?,
+        }
+        Ok(())
+    }
+
+    /// The bytes of a span, if they were read already.
+    fn ahead(&self, span: &Span) -> Option<&[u8]> {
+        self.ahead.get(span.start.checked_sub(self.at)?..span.end.checked_sub(self.at)?)
     }
 }
 

@@ -3,13 +3,13 @@
 //! The lock of `refs/heads/a` is the file `refs/heads/a.lock`. Who holds it alone may replace or remove `refs/heads/a`, so
 //! what is read under it stays true as long as it is held.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime};
 
+use super::folders::Folders;
 use crate::fs::{self, Locker, Patience, Sharing, Temporary, There, look, look_through};
 use crate::loose::Content;
 use crate::model::{Error, HashKind, Interrupt, Oid, Result, is_well_formed};
@@ -75,8 +75,9 @@ pub(super) struct RefLocks {
     sharing: Sharing,
     patience: Patience,
     process: u32,
+    folders: Folders,
     /// Directories that may be empty once the locks are gone, and how many levels of each may go then.
-    parents: BTreeMap<PathBuf, usize>,
+    parents: Vec<(PathBuf, usize)>,
     held: Vec<Temporary>,
 }
 
@@ -93,8 +94,8 @@ pub(super) enum Unlocked {
 
 impl RefLocks {
     pub(super) fn new(sharing: Sharing, patience: Patience) -> Self {
-        let (parents, held) = (BTreeMap::new(), Vec::new());
-        Self { locker: Locker::new(sharing), sharing, patience, process: process::id(), parents, held }
+        let (folders, parents, held) = (Folders::default(), Vec::new(), Vec::new());
+        Self { locker: Locker::new(sharing), sharing, patience, process: process::id(), folders, parents, held }
     }
 
     /// Locks the ref of that name, whose file is at `path`. With `content` the lock can take its place later.
@@ -108,7 +109,19 @@ impl RefLocks {
         let lock = lock_path(path);
         let failed = |path: &Path, source| Unlocked::Failed(Error::Io { path: path.to_owned(), source });
         let parent = path.parent().unwrap_or(path);
-        for tries in 1.. {
+        self.note(parent, name);
+        // A directory that is not there is made before it is missed.
+        let mut is_missing = !self.folders.has(parent);
+        for _ in 0..TRIES {
+            if is_missing {
+                match fs::make_dirs(parent, self.sharing) {
+                    Ok(()) => self.folders.made(parent),
+                    Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(Unlocked::FileInTheWay),
+                    // Gone again: the next try tells.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(failed(parent, error)),
+                }
+            }
             let made = self.patience.try_for(interrupt, || match content {
                 Some((content, sync)) => self.locker.fill(&lock, content, sync),
                 None => self.locker.mark(&lock),
@@ -116,24 +129,15 @@ impl RefLocks {
             match made {
                 Ok(lock) => {
                     self.held.push(lock);
-                    self.note(parent, name);
                     return Ok(self.held.len() - 1);
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::AlreadyExists => return Err(Unlocked::Failed(held(&lock))),
                     ErrorKind::Interrupted => return Err(Unlocked::Failed(Error::Interrupted)),
                     ErrorKind::NotADirectory => return Err(Unlocked::FileInTheWay),
-                    ErrorKind::NotFound if tries < TRIES => {}
+                    ErrorKind::NotFound => is_missing = true,
                     _ => return Err(failed(&lock, error)),
                 },
-            }
-            self.note(parent, name);
-            match fs::make_dirs(parent, self.sharing) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(Unlocked::FileInTheWay),
-                // Gone again: the next try tells.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(parent, error)),
             }
         }
         Err(failed(&lock, ErrorKind::NotFound.into()))
@@ -141,9 +145,9 @@ impl RefLocks {
 
     /// Remembers a directory that may be left empty. As in git `refs/` stays, and what lies right in it.
     fn note(&mut self, parent: &Path, name: &[u8]) {
-        if !self.parents.contains_key(parent) {
+        if self.parents.last().is_none_or(|(last, _)| last.as_os_str() != parent.as_os_str()) {
             let levels = name.split(|byte| *byte == b'/').skip(1).count().saturating_sub(2);
-            self.parents.insert(parent.to_owned(), levels);
+            self.parents.push((parent.to_owned(), levels));
         }
     }
 
@@ -161,7 +165,7 @@ impl RefLocks {
 
     /// The directories of the refs that are locked.
     pub(super) fn parents(&self) -> impl Iterator<Item = &Path> {
-        self.parents.keys().map(PathBuf::as_path)
+        self.parents.iter().map(|(dir, _)| dir.as_path())
     }
 
     /// The lock files that are held.
@@ -175,18 +179,28 @@ impl Drop for RefLocks {
         self.held.clear();
         // In a child that was forked they are its parent's, and so are the directories.
         if self.process == process::id() {
-            remove_empty(&self.parents);
+            remove_empty(std::mem::take(&mut self.parents));
         }
     }
 }
 
 /// Removes directories that are empty, and as many levels above as are by then.
-fn remove_empty(dirs: &BTreeMap<PathBuf, usize>) {
-    // Longer paths sort behind those that they lie in.
-    for (dir, levels) in dirs.iter().rev() {
-        // What cannot be removed does no harm.
-        let removed = |dir: &&Path| matches!(fs::remove_if_empty(dir), Ok(true));
-        dir.ancestors().take(*levels).take_while(removed).for_each(drop);
+fn remove_empty(mut dirs: Vec<(PathBuf, usize)>) {
+    while !dirs.is_empty() {
+        // Longer paths sort behind those that they lie in.
+        dirs.sort_unstable_by(|(a, _), (b, _)| b.as_os_str().cmp(a.as_os_str()));
+        dirs.dedup_by(|(a, _), (b, _)| a.as_os_str() == b.as_os_str());
+        let mut above = Vec::new();
+        for (dir, levels) in dirs {
+            // What cannot be removed does no harm.
+            if levels > 0
+                && matches!(fs::remove_if_empty(&dir), Ok(true))
+                && let Some(parent) = dir.parent()
+            {
+                above.push((parent.to_owned(), levels - 1));
+            }
+        }
+        dirs = above;
     }
 }
 

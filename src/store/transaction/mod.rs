@@ -14,6 +14,7 @@ mod check;
 mod commit;
 mod compare;
 mod conflicts;
+mod folders;
 mod held;
 mod loose;
 mod options;

@@ -6,6 +6,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use super::folders::Folders;
 use super::loose::Loose;
 use crate::fs::{There, look};
 use crate::loose::Content;
@@ -68,14 +69,15 @@ pub(super) struct Refuser<'a> {
     location: &'a Location,
     /// The branch that `HEAD` names, if what happens to it is logged.
     logged_branch: Option<Vec<u8>>,
-    /// The directory that was looked for last, and whether it is there.
-    dir: (PathBuf, bool),
+    refs: Folders,
+    logs: Folders,
     buffer: Vec<u8>,
 }
 
 impl<'a> Refuser<'a> {
     pub(super) fn new(location: &'a Location) -> Result<Self> {
-        let mut refuser = Self { location, logged_branch: None, dir: (PathBuf::new(), false), buffer: Vec::new() };
+        let (refs, logs) = (Folders::default(), Folders::default());
+        let mut refuser = Self { location, logged_branch: None, refs, logs, buffer: Vec::new() };
         let Some(head) = location.path_of_ref(b"HEAD") else { return Ok(refuser) };
         let there = look(&head, &mut refuser.buffer).map_err(|source| Location::failed(&head, source))?;
         let target = match there {
@@ -113,7 +115,7 @@ impl<'a> Refuser<'a> {
             return unsupported("reflogs are not written yet, and this ref has one or gets one");
         }
         // A ref that is damaged is no reason to refuse the others yet.
-        if self.is_dir_there(&path)
+        if path.parent().is_some_and(|dir| self.refs.has(dir))
             && matches!(Loose::read(&path, self.location.hash(), &mut self.buffer), Ok(Loose::Symref))
         {
             return unsupported("symbolic refs cannot be changed yet");
@@ -134,15 +136,7 @@ impl<'a> Refuser<'a> {
     }
 
     fn has_log(&mut self, name: &[u8]) -> bool {
-        self.location.path_of_log(name).is_some_and(|log| self.is_dir_there(&log) && log.is_file())
-    }
-
-    /// Whether there is a directory that the path could be in. Neighbours in order of name share it.
-    fn is_dir_there(&mut self, path: &Path) -> bool {
-        let dir = path.parent().unwrap_or(path);
-        if self.dir.0 != dir {
-            self.dir = (dir.to_owned(), dir.is_dir());
-        }
-        self.dir.1
+        let log = self.location.path_of_log(name);
+        log.is_some_and(|log| log.parent().is_some_and(|dir| self.logs.has(dir)) && log.is_file())
     }
 }
