@@ -7,11 +7,11 @@
 //!
 //! ```text
 //! python   PyO3 classes (feature "python")
-//! store    one repository's refs: found, read, compared
-//! packed   packed-refs: bytes <-> records; no I/O
+//! store    one repository's refs: found, read, compared, changed
+//! packed   packed-refs: bytes <-> records, and the plan of a rewrite; no I/O
 //! loose    loose refs and text reflogs: bytes <-> records; no I/O
 //! reftable tables: bytes <-> records, and their merge; no I/O
-//! fs       maps, reads and identifies files: the only floor that asks the OS
+//! fs       maps, reads and identifies files; locks, writes and renames them: the only floor that asks the OS
 //! model    oids, refnames, spans, errors: plain data and its rules
 //! ```
 

@@ -1,4 +1,4 @@
-//! One repository's refs: found, read in either format, compared. And single files of either format, opened.
+//! One repository's refs: found, read in either format, compared, changed. And single files of either format, opened.
 
 mod config;
 mod current;
