@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -46,17 +47,27 @@ pub(crate) struct Transaction {
 /// Those that were prepared: what holds locks must not outlive the interpreter.
 static PREPARED: Mutex<Vec<Weak<Mutex<store::Transaction>>>> = Mutex::new(Vec::new());
 
+/// How long another thread that is at work is waited for when the interpreter ends. In a child that was forked amid it, it
+/// would be in vain.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Aborts what is prepared; for the end of the interpreter.
 #[pyfunction]
-pub(super) fn abort_all() {
-    // Another thread that is at work would be waited for in vain, as in a child that was forked amid it.
+pub(super) fn abort_all(py: Python<'_>) {
     let Ok(mut prepared) = PREPARED.try_lock() else { return };
-    for transaction in prepared.drain(..).filter_map(|weak| weak.upgrade()) {
-        if let Ok(mut transaction) = transaction.try_lock() {
-            // One that is committed has nothing to give back.
-            let _ = transaction.abort();
+    let all: Vec<_> = prepared.drain(..).filter_map(|weak| weak.upgrade()).collect();
+    drop(prepared);
+    py.detach(|| {
+        let start = Instant::now();
+        for transaction in all {
+            while let Err(TryLockError::WouldBlock) = transaction.try_lock().map(|mut held| held.abort()) {
+                if start.elapsed() > PATIENCE {
+                    break;
+                }
+                sleep(Duration::from_millis(1));
+            }
         }
-    }
+    });
 }
 
 /// The options, as Python spells them.
@@ -142,6 +153,15 @@ impl Transaction {
             self.prepare_locked(py, inner)?;
         }
         bulk(py, |_| inner.commit())
+    }
+}
+
+fn name_of(state: State) -> &'static str {
+    match state {
+        State::Open => "open",
+        State::Prepared => "prepared",
+        State::Committed => "committed",
+        State::Aborted => "aborted",
     }
 }
 
@@ -237,12 +257,7 @@ impl Transaction {
     /// "open", "prepared", "committed" or "aborted".
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(match self.lock(py)?.state() {
-            State::Open => "open",
-            State::Prepared => "prepared",
-            State::Committed => "committed",
-            State::Aborted => "aborted",
-        })
+        Ok(name_of(self.lock(py)?.state()))
     }
 
     /// With `atomic=False`: the edits that were refused, each with its exception, in the order they were given.
@@ -273,8 +288,8 @@ impl Transaction {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let state = self.state(py)?;
-        let inner = self.lock(py)?;
+        let Ok(inner) = self.lock(py) else { return Ok("<Transaction in use>".to_owned()) };
+        let state = name_of(inner.state());
         let repository = inner.live().repository();
         let path = repository.location.git_dir().as_os_str().into_pyobject(py)?.repr()?;
         Ok(format!("<Transaction {path} {state}, {} edits>", inner.edits().len()))

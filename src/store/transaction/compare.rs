@@ -29,7 +29,13 @@ impl Work<'_> {
             let compared = self.compare_one(base, at, &sites[number], in_the_way.get(&number), others);
             match compared {
                 Ok(step) => self.held.updates[at].step = step,
-                Err(error) if is_rejection(&error) => drop(self.rejected.insert(number, error)),
+                Err(error) if is_rejection(&error) => {
+                    // Its lock is in nobody's way from now on.
+                    if let Some(lock) = self.held.updates[at].lock {
+                        self.held.locks.release(lock);
+                    }
+                    self.rejected.insert(number, error);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -87,16 +93,10 @@ impl Work<'_> {
         })
     }
 
-    /// Forgets the edits that were rejected after they were locked, and gives their locks back.
+    /// Forgets the edits that were rejected after they were locked.
     pub(super) fn drop_rejected(&mut self) {
-        let (rejected, locks) = (&self.rejected, &mut self.held.locks);
-        self.held.updates.retain(|update| {
-            let stays = !rejected.contains_key(&update.edit);
-            if !stays && let Some(lock) = update.lock {
-                locks.release(lock);
-            }
-            stays
-        });
+        let rejected = &self.rejected;
+        self.held.updates.retain(|update| !rejected.contains_key(&update.edit));
     }
 }
 

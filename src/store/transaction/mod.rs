@@ -33,7 +33,7 @@ use held::Prepared;
 use super::location::Location;
 use super::{Live, Store};
 use crate::model::{
-    Edit, Error, Expected, Interrupt, Oid, Place, Result, Span, Verb, is_pseudoref, is_root_ref, is_safe,
+    Edit, Error, Expected, Interrupt, Oid, Place, Result, Scope, Span, Verb, is_pseudoref, is_root_ref, is_safe,
     is_well_formed,
 };
 
@@ -270,6 +270,11 @@ fn fault(edit: &Edit, location: &Location) -> Option<&'static str> {
     }
     if location.path_of_ref(&edit.name).is_none() {
         return Some("no path can be built from it");
+    }
+    if let Scope::Other(id) = Place::of(&edit.name).scope
+        && !location.other(id).is_some_and(|dir| dir.is_dir())
+    {
+        return Some("there is no such worktree");
     }
     (edit.verb == Verb::Delete && name == b"HEAD").then_some("a repository is none without HEAD")
 }
