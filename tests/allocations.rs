@@ -1,80 +1,18 @@
 //! What a reader may allocate: nothing for a record, nothing for a lookup.
-#![expect(unsafe_code, reason = "an allocator that counts has to be one")]
 
+mod counting;
 mod table_writer;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::fmt::Write;
-use std::fs;
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use counting::{SORTED, allocations, packed_refs};
 use refspan::model::Selection;
 use refspan::packed::Snapshot;
 use refspan::reftable::Kind;
 use refspan::store::{Diff, PackedFile, Query, Tables, View};
 use table_writer::{Logs, Refs, Value};
-
-/// The system's allocator, which counts for each thread how often it is asked for memory.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count_one() {
-    // A thread that is ending has no counter any more.
-    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call is handed on to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count_one();
-        // SAFETY: the caller keeps the promises of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count_one();
-        // SAFETY: the caller keeps the promises of `GlobalAlloc::realloc`; all memory is the system allocator's.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the promises of `GlobalAlloc::dealloc`; all memory is the system allocator's.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// How often this thread asks for memory while `work` runs.
-fn allocations<T>(work: impl FnOnce() -> T) -> (usize, T) {
-    let before = COUNT.get();
-    let result = work();
-    (COUNT.get() - before, result)
-}
-
-/// A packed-refs file with so many records, every third a tag, and the directory that holds it.
-fn packed_refs(header: &str, count: usize) -> (tempfile::TempDir, PathBuf) {
-    let mut text = header.to_owned();
-    for i in 0..count {
-        writeln!(text, "{i:040x} refs/heads/topic/{i:07}").unwrap();
-        if i % 3 == 0 {
-            writeln!(text, "^{i:040x}").unwrap();
-        }
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("packed-refs");
-    fs::write(&path, text).unwrap();
-    (directory, path)
-}
-
-const SORTED: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
 fn open(path: PathBuf) -> PackedFile {
     PackedFile::open(path, None, true, &mut || true).unwrap()

@@ -153,6 +153,15 @@ class Twins:
             for name in ("heads", "tags"):
                 (repo.gitdir / "refs" / name).mkdir(parents=True)
 
+    def take_ours(self) -> None:
+        """Give git's twin the files of ours."""
+        self.session.stop()
+        shutil.rmtree(self.gits.gitdir / "refs")
+        shutil.copytree(self.ours.gitdir / "refs", self.gits.gitdir / "refs")
+        for name in top_files(self.ours.gitdir):
+            shutil.copy(self.ours.gitdir / name, self.gits.gitdir / name)
+        self.compare()
+
     def pack(self, *args: str) -> None:
         # A running git compares size, inode and whole seconds of packed-refs, so that it could miss what another git
         # does in the same second. The oracle is no process that this can happen to.

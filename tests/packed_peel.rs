@@ -72,10 +72,9 @@ fn check(base: &Base, refs: &[Ref], edits: &Edits, unknown: &str) {
     let expected = write(&header_line(claims), &edited(&expected, edits));
     let changes = patches(base, edits).unwrap();
     // Which of both kinds comes first says nothing.
-    for all in [[added.clone(), changes.clone()].concat(), [changes, added].concat()] {
-        let new = spliced(base, &Plan::new(base, all, claims)).unwrap();
-        assert!(new == expected, "{}\nis not\n{}", new.escape_ascii(), expected.escape_ascii());
-    }
+    let all = if refs.len().is_multiple_of(2) { [added, changes].concat() } else { [changes, added].concat() };
+    let new = spliced(base, &Plan::new(base, all, claims)).unwrap();
+    assert!(new == expected, "{}\nis not\n{}", new.escape_ascii(), expected.escape_ascii());
 }
 
 #[test]
@@ -96,9 +95,7 @@ fn objects_that_are_not_there_drop_the_claims() {
         let edits = edits(random, hash, &refs, 4);
         for header in HEADERS {
             let base = open(&write(header, &refs), hash).unwrap();
-            for unknown in ["1a", "abcdef", "aaaa", ""] {
-                check(&base, &refs, &edits, unknown);
-            }
+            check(&base, &refs, &edits, ["1a", "abcdef", "aaaa", ""][random.below(4)]);
         }
     });
 }

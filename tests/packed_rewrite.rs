@@ -3,17 +3,25 @@
 mod generator;
 mod rewrite;
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use generator::{Random, Ref, SORTED, for_each_file, generate_many, with_duplicates, write};
-use refspan::fs::{Step, Unspliced, splice};
+use refspan::fs::{Call, Step, Unspliced, splice, watch};
 use refspan::model::HashKind;
 use refspan::packed::{Base, Checker, Header, Plan};
 use rewrite::{
     Edits, Failure, PIECE, edited, edits, file, has_split_parts, header_line, numbered, numbered_name, open, patches,
     rewritten, spliced,
 };
+
+/// Files that are larger are written by another thread.
+const WORTH_A_THREAD: usize = 1 << 20;
+
+const ENOSPC: i32 = 28;
 
 /// The file with other separators than git's here and there.
 fn with_odd_separators(random: &mut Random, data: &[u8], hash: HashKind) -> Vec<u8> {
@@ -68,9 +76,11 @@ fn edits_of_files_of_many_pieces_give_what_a_naive_rewrite_gives() {
     for round in 0..8 {
         let mut random = Random::new(round);
         let hash = HashKind::ALL[random.below(2)];
-        let refs = generate_many(&mut random, hash, 10_000, 2 * PIECE);
+        let refs = generate_many(&mut random, hash, 16_000, 2 * PIECE);
         let refs = with_duplicates(&mut random, hash, refs, 500, 4);
-        let base = open(&write(SORTED, &refs), hash).unwrap();
+        let data = write(SORTED, &refs);
+        assert!(data.len() > WORTH_A_THREAD);
+        let base = open(&data, hash).unwrap();
         for one_in in [3, 200, 1_000_000] {
             check(&base, &refs, &edits(&mut random, hash, &refs, one_in));
         }
@@ -121,7 +131,8 @@ fn one_deletion_keeps_what_is_before_and_behind_in_two_spans() {
 #[test]
 fn deletions_side_by_side_leave_no_empty_span_between_them() {
     let base = numbered(1_000, |_| ());
-    let edits: Edits = (0..1_000).filter(|number| number % 100 > 1).map(|number| (numbered_name(number), None)).collect();
+    let edits: Edits =
+        (0..1_000).filter(|number| number % 100 > 1).map(|number| (numbered_name(number), None)).collect();
     let plan = Plan::new(&base, patches(&base, &edits).unwrap(), base.header());
     let kept: Vec<usize> = plan
         .steps()
@@ -171,9 +182,9 @@ fn traits_that_nobody_knows_are_not_kept() {
 
 #[test]
 fn a_file_that_shrinks_after_it_was_planned_is_an_error() {
-    let refs = generate_many(&mut Random::new(3), HashKind::Sha1, 10_000, 100);
+    let refs = generate_many(&mut Random::new(3), HashKind::Sha1, 20_000, 100);
     let data = write(SORTED, &refs);
-    assert!(data.len() > 2 * PIECE);
+    assert!(data.len() > WORTH_A_THREAD);
     let edits = Edits::from([(refs[0].0.clone(), None), (refs[5_000].0.clone(), None)]);
     for len in [0, SORTED.len(), SORTED.len() + 10, PIECE - 1, PIECE, PIECE + 1, data.len() / 2, data.len() - 1] {
         let file = file(&data);
@@ -200,7 +211,61 @@ fn a_file_without_order_was_read_before_it_shrinks() {
 fn an_interrupt_ends_a_rewrite_of_a_large_file() {
     let base = numbered(500_000, |_| ());
     let plan = Plan::new(&base, Vec::new(), base.header());
-    let mut checker = Checker::new(base.hash(), plan.header_len());
-    let done = splice(&base, plan.steps(), &mut checker, None::<(_, &Path)>, &mut || false);
-    assert!(matches!(done, Err(Unspliced::Interrupted)));
+    let into = tempfile::tempfile().unwrap();
+    for into in [None, Some((&into, Path::new("")))] {
+        let mut checker = Checker::new(base.hash(), plan.header_len());
+        let done = splice(&base, plan.steps(), &mut checker, into, &mut || false);
+        assert!(matches!(done, Err(Unspliced::Interrupted)));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_cannot_be_written_is_an_error_whoever_writes_it() {
+    const EBADF: i32 = 9;
+    for count in [10, 2 * WORTH_A_THREAD / rewrite::NUMBERED, 8 * WORTH_A_THREAD / rewrite::NUMBERED] {
+        let base = numbered(count, |_| ());
+        let plan = Plan::new(&base, Vec::new(), base.header());
+        for into in [File::open("/dev/null").unwrap(), File::options().write(true).open("/dev/full").unwrap()] {
+            let mut checker = Checker::new(base.hash(), plan.header_len());
+            let done = splice(&base, plan.steps(), &mut checker, Some((&into, Path::new(""))), &mut || true);
+            let Err(Unspliced::Write(error)) = done else { panic!("{done:?}") };
+            assert!(matches!(error.raw_os_error(), Some(EBADF | ENOSPC)), "{error}");
+        }
+    }
+}
+
+/// Stands for a path whose n-th write fails; n comes behind it.
+const FAILS_AT: &str = "fails at ";
+static WRITES: AtomicUsize = AtomicUsize::new(0);
+
+fn hook(call: Call, path: &Path) -> io::Result<()> {
+    let Some(number) = path.to_str().and_then(|path| path.strip_prefix(FAILS_AT)) else { return Ok(()) };
+    assert_eq!(call, Call::Write);
+    let is_it = number == (WRITES.fetch_add(1, Relaxed) + 1).to_string();
+    if is_it { Err(io::Error::from_raw_os_error(ENOSPC)) } else { Ok(()) }
+}
+
+#[test]
+fn any_one_write_that_fails_is_an_error_whoever_writes() {
+    watch(hook);
+    for count in [10, 9 * PIECE / rewrite::NUMBERED] {
+        let base = numbered(count, |_| ());
+        let plan = Plan::new(&base, Vec::new(), base.header());
+        let into = tempfile::tempfile().unwrap();
+        for number in 1.. {
+            WRITES.store(0, Relaxed);
+            let path = format!("{FAILS_AT}{number}");
+            let mut checker = Checker::new(base.hash(), plan.header_len());
+            let done = splice(&base, plan.steps(), &mut checker, Some((&into, Path::new(&path))), &mut || true);
+            if WRITES.load(Relaxed) < number {
+                assert!(done.is_ok());
+                // Each of them has failed.
+                assert!(number > 1 + base.body().end / PIECE);
+                break;
+            }
+            let Err(Unspliced::Write(error)) = done else { panic!("{number}: {done:?}") };
+            assert_eq!(error.raw_os_error(), Some(ENOSPC));
+        }
+    }
 }

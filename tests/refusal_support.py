@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,11 +50,21 @@ class Found(NamedTuple):
 def ordinary(path: Path, hash_: Hash = "sha1") -> Repository:
     """A bare repository with a packed ref, loose ones, one that is both, and a packed annotated tag."""
     repo = build(path, "files", hash_, bare=True)
+    # Samples, which would be looked at again and again.
+    shutil.rmtree(repo.gitdir / "hooks")
     repo.create(PACKED, BOTH)
     repo.tag("v1", repo.commits[0])
     repo.git("pack-refs", "--all")
     repo.create(BOTH, LOOSE, DEEP, at=1)
     return repo
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory, where there is such a place: a disk may take many seconds for thousands of files."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
 
 
 def everything(root: Path, *, times: bool = False) -> dict[str, Found]:
@@ -72,6 +85,14 @@ def locks(repo: Repository) -> list[str]:
     """The lock files in a repository, and what is written aside."""
     files = (str(path.relative_to(repo.gitdir)) for path in repo.gitdir.rglob("*"))
     return sorted(file for file in files if file.endswith((".lock", "packed-refs.new")))
+
+
+def lock(repo: Repository, name: str, age: float = 0) -> Path:
+    """A lock that somebody has held for so many seconds."""
+    path = repo.loose(f"{name}.lock", "theirs")
+    then = time.time() - age
+    os.utime(path, (then, then))
+    return path
 
 
 @contextmanager

@@ -7,9 +7,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from refspan import ANY, Edit, RefNameError, StaleError, Transaction
+from refspan import (
+    ANY,
+    ConflictError,
+    Edit,
+    RefExistsError,
+    RefNameError,
+    StaleError,
+    Transaction,
+    TransactionStateError,
+)
 from refusal_support import LOOSE, VERBS, Into, edit_of, everything, ordinary, refused, transact, untouched
-from store_support import LATIN1, Repository, encode
+from store_support import LATIN1, Repository, build, encode
 from support import Ref, write_packed
 
 # What each verb may expect, if it is to be as little as possible.
@@ -63,6 +72,8 @@ ESCAPING = [
     "worktrees/nobody",
     "worktrees//refs/bisect/x",
     "worktrees/nobody/FETCH_HEAD",
+    "worktrees/nobody/refs/bisect/x",
+    "worktrees/nobody/HEAD",
     "worktrees/nobody/refs/heads/x",
     "main-worktree/../config",
     "main-worktree/MERGE_HEAD",
@@ -175,6 +186,41 @@ def test_any_bytes_of_a_well_formed_name_will_do(tmp_path: Path, into: Into) -> 
     transact(repo, *(("verify", name, None, repo.commits[1]) for name in names))
     transact(repo, *(("delete", name, None, repo.commits[1]) for name in names), into=into)
     assert repo.git(*told) == ""
+
+
+def test_a_path_may_be_too_long_as_a_whole(repo: Repository) -> None:
+    with refused(repo, OSError) as caught:
+        transact(
+            repo,
+            ("update", LOOSE, repo.commits[2], ANY),
+            ("create", "refs/heads/" + "x/" * 2100 + "x", repo.commits[0], None),
+        )
+    assert caught.value.errno == errno.ENAMETOOLONG
+
+
+def test_a_name_that_is_no_text_is_told_as_readers_spell_it(tmp_path: Path) -> None:
+    repo = ordinary(tmp_path / "repo")
+    transact(repo, ("create", LATIN1, repo.commits[0], None))
+    with refused(repo, RefExistsError) as exists:
+        transact(repo, ("create", encode(LATIN1), repo.commits[0], None))
+    with refused(repo, StaleError) as stale:
+        transact(repo, ("delete", LATIN1, None, repo.commits[1]))
+    with refused(repo, ConflictError) as conflict:
+        transact(repo, ("create", f"{LATIN1}/x", repo.commits[0], None))
+    assert exists.value.name == stale.value.name == conflict.value.other == LATIN1
+
+
+def test_two_names_of_one_file_are_one_ref_edited_twice(repo: Repository, tmp_path: Path) -> None:
+    main = build(tmp_path / "main")
+    main.create("refs/heads/main")
+    (tmp_path / "link").symlink_to(main.worktree("side").path)
+    side = Repository(tmp_path / "link", main.gitdir / "worktrees/side", main.commits)
+    for place, prefix in ((repo, "main-worktree"), (side, "worktrees/side")):
+        for name in ("ORIG_HEAD", "refs/bisect/bad"):
+            edits = (("verify", name, None, None), ("create", f"{prefix}/{name}", place.commits[0], None))
+            # Not for ever: it would be its own lock that it waits for.
+            with refused(place, TransactionStateError):
+                transact(place, *edits, timeout=0)
 
 
 def test_without_head_a_repository_would_be_none(repo: Repository) -> None:

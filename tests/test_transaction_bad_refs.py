@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from refspan import ANY, ConflictError, CorruptError, RefNotFoundError, Transaction
-from refusal_support import BOTH, LOOSE, PACKED, Given, Into, everything, ordinary, refused, transact
+from refusal_support import BOTH, LOOSE, PACKED, Given, Into, everything, locks, ordinary, refused, transact
 from store_support import Repository, encode, null
 from support import HASHES, Hash
 
@@ -76,21 +76,23 @@ def test_one_ref_that_holds_garbage_is_in_no_other_ones_way(repo: Repository) ->
     assert repo.git("rev-parse", BOTH, NEW).split() == [repo.commits[2], repo.commits[0]]
 
 
+@pytest.mark.parametrize("into", ["auto", "packed"])
 @pytest.mark.parametrize("name", [LOOSE, BOTH])
-@pytest.mark.parametrize("number", range(8))
-def test_the_null_object_id_in_a_file_is_what_git_takes_it_for(repo: Repository, name: str, number: int) -> None:
-    path = repo.loose(name, f"{null()}\n")
-    edit = every_edit(repo, name)[number]
-    is_taken = git_takes(repo, edit)
-    after = everything(repo.gitdir / "refs")
-    repo.loose(name, f"{null()}\n")
-    if is_taken:
-        transact(repo, edit)
-        assert everything(repo.gitdir / "refs") == after
-    else:
-        with refused(repo, RefNotFoundError):
-            transact(repo, edit)
-        assert path.read_text() == f"{null()}\n"
+def test_the_null_object_id_in_a_file_is_what_git_takes_it_for(repo: Repository, name: str, into: Into) -> None:
+    for edit in every_edit(repo, name):
+        repo.loose(name, f"{null()}\n")
+        packed = (repo.gitdir / "packed-refs").read_bytes()
+        is_taken = git_takes(repo, edit)
+        after = repo.git("for-each-ref")
+        repo.loose(name, f"{null()}\n")
+        (repo.gitdir / "packed-refs").write_bytes(packed)
+        if is_taken:
+            transact(repo, edit, into=into)
+            assert (repo.git("for-each-ref"), locks(repo)) == (after, [])
+        else:
+            with refused(repo, RefNotFoundError):
+                transact(repo, edit, into=into)
+        (repo.gitdir / "packed-refs").write_bytes(packed)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "socket", "loop", "link to a fifo"])

@@ -1,12 +1,6 @@
-"""Generated transactions, made by refspan in one repository and by git in its twin: the same files come of them.
+"""Generated transactions, made by refspan in one repository and by git in its twin.
 
-Where git 2.47.3 is not the measure:
-
-- A new value is checked before what the ref holds, as git does since 2.55 (CONTRACT.md, 10). For an edit with both
-  faults git 2.47.3 tells of the other one.
-- git stops at the first fault that it meets, and looks for packed refs in the way last; refspan tells of the first edit
-  in the order given. So where they differ, git is asked about that edit alone, and about those before it.
-- git leaves empty directories behind: see `Twins.level_folders`.
+What is compared after each of them, and where git 2.47.3 is not the measure, is told in `differential_checks`.
 """
 
 from __future__ import annotations
@@ -16,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import pytest
-from differential_support import Edit, Twins, build_twins, category, value_of
+from differential_checks import COMMITS, transact, transact_singly
+from differential_support import Edit, Twins, build_twins, value_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refspan import ANY, Transaction
+from refspan import ANY
 from refspan.errors import (
     ConflictError,
     Error,
@@ -51,19 +46,24 @@ NAMES = (
     "ORIG_HEAD",
 )
 OWN = NAMES[-2:]
-COMMITS = ("first", "second", "third")
 OTHERS = ("tag", "nested", "tag-of-blob", "blob", "tree")
-SHORT = 100
+SHORT = 200
 REFUSALS = {ConflictError, InvalidValueError, RefExistsError, RefNotFoundError, StaleError, TransactionStateError}
+
+
+Verb = Literal["set", "create", "update", "delete", "verify"]
+Old = Literal["any", "none", "right", "wrong"]
+VERBS: tuple[Verb, ...] = ("set", "set", "set", "set", "update", "delete", "delete", "verify", "create")
+OLDS: tuple[Old, ...] = ("right", "right", "right", "right", "any", "none", "wrong", "wrong")
 
 
 class Wish(NamedTuple):
     """An edit whose values depend on what the ref holds when it is made."""
 
-    verb: Literal["set", "create", "update", "delete", "verify"]
+    verb: Verb
     name: str
     new: str
-    old: Literal["any", "none", "right", "wrong"]
+    old: Old
 
 
 class Batch(NamedTuple):
@@ -89,9 +89,7 @@ def some_wish(draw: st.DrawFn, names: tuple[str, ...]) -> Wish:
     name = draw(st.sampled_from(names))
     fit = COMMITS if name.startswith("refs/heads/") else COMMITS + OTHERS
     new = draw(st.sampled_from((*fit * 4, "tag", "missing")))
-    verb = draw(st.sampled_from(("set", "set", "set", "set", "update", "delete", "delete", "verify", "create")))
-    old = draw(st.sampled_from(("right", "right", "right", "any", "any", "right", "none", "wrong")))
-    return Wish(verb, name, new, old)
+    return Wish(draw(st.sampled_from(VERBS)), name, new, draw(st.sampled_from(OLDS)))
 
 
 @st.composite
@@ -142,86 +140,6 @@ def edit_of(wish: Wish, twins: Twins) -> Edit:
             return verb, wish.name, None, None if wish.old == "none" else right
 
 
-def is_unfit(edit: Edit, twins: Twins) -> bool:
-    """Whether the ref cannot be set to that: no object, or on a branch no commit."""
-    _, name, new, _ = edit
-    commits = [twins.objects[key] for key in COMMITS]
-    return (
-        new is not None and new not in commits and (name.startswith("refs/heads/") or new == twins.objects["missing"])
-    )
-
-
-def related(edits: list[Edit], *names: str) -> list[Edit]:
-    """The edits of these names, in that order."""
-    return [edit for name in names for edit in edits if edit[1] == name]
-
-
-def check_refusal(error: Error, edits: list[Edit], twins: Twins) -> None:
-    """The error tells of the first edit that git refuses, and of what git refuses that for."""
-    name = vars(error)["name"]
-    (at,) = (at for at, edit in enumerate(edits) if edit[1] == name)
-    assert twins.refusal(edits[:at]) is None, "an edit before it would be refused"
-    others = related(edits, getattr(error, "other", ""))
-    assert is_reason(error, edits[at], [[], others], twins)
-
-
-def is_reason(error: Error, edit: Edit, beside: Iterable[list[Edit]], twins: Twins) -> bool:
-    """Whether git refuses the edit for that, beside one of these lists of others."""
-    if is_unfit(edit, twins) or isinstance(error, InvalidValueError):
-        return is_unfit(edit, twins) and isinstance(error, InvalidValueError)
-    return any(twins.refusal([edit, *others]) is type(error) for others in beside)
-
-
-def attempt(transaction: Transaction, edits: list[Edit]) -> Error | None:
-    """Make the edits with refspan; why not, if they are refused."""
-    try:
-        with transaction:
-            transaction.apply(edits)
-    except Error as error:
-        assert transaction.state == "aborted"
-        return error
-    assert transaction.state == "committed"
-    return None
-
-
-def transact(twins: Twins, edits: list[Edit], into: Literal["auto", "packed"] = "auto") -> type[Error] | None:
-    """Make the edits in both; the same comes of it. Why they are refused, if they are."""
-    kept = twins.kept_if_refused()
-    refused = attempt(Transaction(twins.store, into=into), edits)
-    told = twins.session.transact(edits)
-    assert (refused is None) == (told is None), (refused, told)
-    if into == "packed" and told is None:
-        twins.session.stop()
-        twins.gits.git("pack-refs", "--all")
-    twins.compare(kept if refused else frozenset())
-    if refused is None or told is None:
-        return None
-    if type(refused) is not category(told):
-        check_refusal(refused, edits, twins)
-    return type(refused)
-
-
-def transact_singly(twins: Twins, edits: list[Edit]) -> list[type[Error]]:
-    """Make what of the edits is not refused: git makes just those too, and none of the others beside them."""
-    kept = twins.kept_if_refused()
-    transaction = Transaction(twins.store, atomic=False)
-    refused = attempt(transaction, edits)
-    if refused is not None:
-        assert type(refused) is twins.refusal(edits) is TransactionStateError, "only a ref edited twice stops all"
-        twins.compare(kept)
-        return [TransactionStateError]
-    rejected = [(edit.verb, edit.name, edit.new, edit.old) for edit, _ in transaction.rejected]
-    made = [edit for edit in edits if edit not in rejected]
-    assert [edit for edit in edits if edit not in made] == rejected, "in the order given"
-    reasons = [reason for _, reason in transaction.rejected]
-    for edit, reason in zip(rejected, reasons, strict=True):
-        assert isinstance(reason, Error)
-        assert is_reason(reason, edit, [made], twins)
-    assert twins.session.transact(made) is None
-    twins.compare(kept)
-    return [type(reason) for reason in reasons]
-
-
 def run(
     twins: dict[Hash, Twins],
     scripts: st.SearchStrategy[Script],
@@ -249,25 +167,29 @@ def run(
         pair.compare_listings()
 
     play()
-    print(seen, seen.total())
     return seen
+
+
+def reached(full: bool, *outcomes: type[Error] | None) -> set[type[Error] | None]:
+    """What must have come of some of the transactions: of a few, not each kind of refusal."""
+    return {*outcomes, *(REFUSALS if full else [ConflictError])}
 
 
 @pytest.mark.slow
 def test_generated_transactions_do_what_gits_do(twins: dict[Hash, Twins], full: bool) -> None:
-    seen = run(twins, some_script, lambda pair, edits: [transact(pair, edits)], 1000 if full else 70)
-    assert seen.keys() == {*REFUSALS, None}
+    seen = run(twins, some_script, lambda pair, edits: [transact(pair, edits)], 1000 if full else 90)
+    assert seen.keys() >= reached(full, None)
     assert seen[None] > seen.total() / 4
 
 
 @pytest.mark.slow
 def test_generated_transactions_make_the_edits_that_git_would_not_refuse(twins: dict[Hash, Twins], full: bool) -> None:
-    seen = run(twins, some_script, transact_singly, 500 if full else 40)
-    assert seen.keys() == REFUSALS
+    seen = run(twins, some_script, transact_singly, 500 if full else 45)
+    assert seen.keys() >= reached(full)
 
 
 @pytest.mark.slow
 def test_generated_batches_leave_what_gits_leave_when_they_are_packed(twins: dict[Hash, Twins], full: bool) -> None:
     """Git makes the edits, then packs all refs. There are no loose ones then, as refspan makes none."""
-    seen = run(twins, some_packed_script, lambda pair, edits: [transact(pair, edits, "packed")], 500 if full else 40)
-    assert seen.keys() == {*REFUSALS, None}
+    seen = run(twins, some_packed_script, lambda pair, edits: [transact(pair, edits, "packed")], 500 if full else 45)
+    assert seen.keys() >= reached(full, None)

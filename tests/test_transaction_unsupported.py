@@ -221,20 +221,20 @@ def test_a_hook_is_found_however_its_folder_is_configured(
     refuses(repo, ("update", LOOSE, repo.commits[2], ANY))
 
 
-@pytest.mark.parametrize("kind", ["plain", "linked", "separate", "submodule"])
+@pytest.mark.parametrize("kind", ["plain", "linked", "separate", "submodule", "linked to a submodule"])
 def test_a_folder_of_hooks_is_relative_to_the_top_of_the_work_tree(tmp_path: Path, kind: str) -> None:
     tree = repo = build(tmp_path / "repo")
-    if kind == "linked":
-        repo.create("refs/heads/main")
-        tree = repo.worktree("linked")
-    elif kind != "plain":
+    if kind != "plain" and kind != "linked":
         store = tmp_path / "store/modules/sub"
         store.parent.mkdir(parents=True)
         repo.gitdir.rename(store)
         repo.gitdir.write_text(f"gitdir: {store}\n")
-        tree = Repository(repo.path, store, repo.commits)
-        if kind == "submodule":
-            repo.git("config", "core.worktree", "../../../repo")
+        tree = repo = Repository(repo.path, store, repo.commits)
+    if "submodule" in kind:
+        repo.git("config", "core.worktree", "../../../repo")
+    if "linked" in kind:
+        repo.create("refs/heads/main")
+        tree = repo.worktree("linked")
     path = hook(tree.path / ".hooks")
     repo.git("config", "core.hooksPath", ".hooks")
     assert runs(tree, path)

@@ -5,7 +5,7 @@
 //! many close to each other little more than a walk over the records between them.
 
 use super::search::{partition_point, record_start};
-use super::{Base, Damage, Reason, Record, Unread};
+use super::{Base, Damage, Record, Unread};
 use crate::fs::ReadAt;
 use crate::model::{Oid, Span};
 
@@ -196,23 +196,23 @@ impl<'a> Locator<'a> {
             }
             // Damage shows itself without reading all of a large file.
             if let Some(start) = start.filter(is_whole)
-                && let Some(reason) = self.damage_of(start)
+                && let Some(damage) = self.damage_of(start)
             {
-                return Err(self.base.damage(from.saturating_add(start), reason).into());
+                return Err(self.in_window(damage).into());
             }
             reach = reach.saturating_mul(2);
         }
     }
 
     /// What is wrong with a record that is in the window with both of its lines, and the start of the next.
-    fn damage_of(&self, start: usize) -> Option<Reason> {
+    fn damage_of(&self, start: usize) -> Option<Damage> {
         let rest = self.window.get(start..)?;
         let mut lfs = memchr::memchr_iter(b'\n', rest);
         let second = lfs.nth(1)?;
         if rest.len() <= second.saturating_add(1) || Record::read(&self.window, start, self.base.hash()).is_some() {
             return None;
         }
-        Some(super::record::diagnose(&self.window, start, self.base.hash()).reason)
+        Some(super::record::diagnose(&self.window, start, self.base.hash()))
     }
 
     /// What stands at the lower limit, all names before which are less.

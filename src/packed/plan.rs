@@ -142,19 +142,15 @@ impl Plan {
     /// The offset in the old file of what the new one has at an offset; of what is put, that of what follows it.
     #[must_use]
     pub fn origin(&self, offset: usize) -> usize {
-        let mut at = 0_usize;
-        let mut last = 0;
-        let mut is_behind = false;
+        let (mut at, mut last) = (0_usize, 0);
         for step in &self.steps {
             let (Planned::Keep(span) | Planned::Put(span)) = step;
             let end = at.saturating_add(span.len());
             if let Planned::Keep(kept) = step {
-                if is_behind || offset < end {
+                if offset < end {
                     return kept.start.saturating_add(offset.saturating_sub(at));
                 }
                 last = kept.end;
-            } else {
-                is_behind = offset < end;
             }
             at = end;
         }

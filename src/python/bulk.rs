@@ -1,5 +1,7 @@
 //! Long work: without the GIL, yet Ctrl-C ends it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -9,16 +11,17 @@ use crate::model::{Interrupt, Result};
 /// Runs `work` detached from Python. Its interrupt runs pending signal handlers, and stops it if one raises.
 ///
 /// Python runs them in its main thread only. Other threads do not ask: they would wait for the GIL in vain, and in a
-/// daemon thread the interpreter may be gone by then.
+/// daemon thread the interpreter may be gone by then. When it is about to end, that stops them.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough in its lifetime")]
 pub(super) fn bulk<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send) -> PyResult<T> {
     let hears_signals = is_main_thread(py)?;
     let mut raised = None;
     let result = py.detach(|| {
         work(&mut || {
-            if hears_signals {
-                raised = Python::attach(|py| py.check_signals()).err();
+            if !hears_signals {
+                return !IS_ENDING.load(Ordering::Relaxed);
             }
+            raised = Python::attach(|py| py.check_signals()).err();
             raised.is_none()
         })
     });
@@ -26,6 +29,13 @@ pub(super) fn bulk<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) -> 
         Some(exception) => Err(exception),
         None => result.map_err(|error| to_py(py, error)),
     }
+}
+
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Stops long work in other threads than the main one: the interpreter is about to end.
+pub(super) fn stop_threads() {
+    IS_ENDING.store(true, Ordering::Relaxed);
 }
 
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {

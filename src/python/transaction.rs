@@ -1,6 +1,7 @@
 //! `Transaction`: edits of a repository's refs, made together.
 
 use std::path::PathBuf;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,9 +10,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::args::{self, Name};
-use super::bulk::bulk;
+use super::bulk::{bulk, stop_threads};
 use super::edit::{self, Edit, Old};
-use super::error::{raise, to_py};
+use super::error::{errors, raise, to_py};
 use super::plan::Plan;
 use super::ref_store::RefStore;
 use crate::fs::Patience;
@@ -45,17 +46,21 @@ pub(crate) struct Transaction {
 }
 
 /// Those that were prepared: what holds locks must not outlive the interpreter.
-static PREPARED: Mutex<Vec<Weak<Mutex<store::Transaction>>>> = Mutex::new(Vec::new());
+static PREPARED: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
-/// How long another thread that is at work is waited for when the interpreter ends. In a child that was forked amid it, it
-/// would be in vain.
+/// One of them, and the process that it is in: a child that was forked has no part in it.
+type Entry = (Weak<Mutex<store::Transaction>>, u32);
+
+/// How long another thread that is at work is waited for when the interpreter ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Aborts what is prepared; for the end of the interpreter.
 #[pyfunction]
 pub(super) fn abort_all(py: Python<'_>) {
+    stop_threads();
     let Ok(mut prepared) = PREPARED.try_lock() else { return };
-    let all: Vec<_> = prepared.drain(..).filter_map(|weak| weak.upgrade()).collect();
+    let ours = prepared.drain(..).filter(|(_, process)| *process == process::id());
+    let all: Vec<_> = ours.filter_map(|(weak, _)| weak.upgrade()).collect();
     drop(prepared);
     py.detach(|| {
         let start = Instant::now();
@@ -131,8 +136,8 @@ impl Transaction {
     fn prepare_locked(&self, py: Python<'_>, inner: &mut store::Transaction) -> PyResult<()> {
         {
             let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
-            prepared.retain(|weak| weak.strong_count() > 0);
-            prepared.push(Arc::downgrade(&self.inner));
+            prepared.retain(|(weak, _)| weak.strong_count() > 0);
+            prepared.push((Arc::downgrade(&self.inner), process::id()));
         }
         bulk(py, |interrupt| inner.prepare(interrupt))?;
         let rejected: Vec<_> = inner
@@ -140,10 +145,21 @@ impl Transaction {
             .into_iter()
             .filter_map(|(number, error)| Some((inner.edits().get(number)?.clone(), error)))
             .collect();
-        let made = rejected
-            .into_iter()
-            .map(|(edit, error)| Ok((Py::new(py, Edit::from(edit))?, to_py(py, error).into_value(py).into_any())));
-        let made = made.collect::<PyResult<Vec<_>>>()?;
+        let ours = errors(py)?.getattr("Error")?;
+        let made = rejected.into_iter().map(|(edit, error)| {
+            let error = to_py(py, error);
+            // While it is made a signal may raise another one, which is no reason for anything.
+            if error.value(py).is_instance(&ours)? {
+                Ok((Py::new(py, Edit::from(edit))?, error.into_value(py).into_any()))
+            } else {
+                Err(error)
+            }
+        });
+        let made = made.collect::<PyResult<Vec<_>>>();
+        if made.is_err() {
+            inner.abort().map_err(|error| to_py(py, error))?;
+        }
+        let made = made?;
         *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) = made;
         Ok(())
     }

@@ -188,7 +188,7 @@ impl Config {
             },
         };
         let warn_ambiguous_refs = is_true("core.warnAmbiguousRefs").unwrap_or(true);
-        Ok(Self { warn_ambiguous_refs, abbrev, write: WriteConfig::of(&all, dirs) })
+        Ok(Self { warn_ambiguous_refs, abbrev, write: WriteConfig::of(&all, dirs, interpolate) })
     }
 }
 

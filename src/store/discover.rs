@@ -23,6 +23,8 @@ pub(super) struct GitDirs {
     pub(super) shared: PathBuf,
     /// Where objects are.
     pub(super) objects: PathBuf,
+    /// The directory whose `.git` led there; `None` if none did.
+    pub(super) top: Option<PathBuf>,
 }
 
 impl GitDirs {
@@ -50,7 +52,7 @@ impl GitDirs {
         if !is_plain || !head_is_sound(&own) {
             return Err(Error::NoRepository(own));
         }
-        Ok(Self { own, ..self.clone() })
+        Ok(Self { own, top: None, ..self.clone() })
     }
 
     /// Whether it still is a repository.
@@ -65,6 +67,17 @@ impl GitDirs {
     /// The folder in which git prepares the refs in another format.
     pub(super) fn migration(&self) -> Option<OsString> {
         migration_in(&self.own)
+    }
+
+    /// The top of the work tree, as far as the directories tell.
+    pub(super) fn work_tree(&self) -> Option<PathBuf> {
+        if let Ok(Some(dot_git)) = read_line(&self.own.join("gitdir")) {
+            return Some(self.own.join(path_of(&dot_git)?).parent()?.to_owned());
+        }
+        self.top.clone().or_else(|| {
+            let is_dot_git = self.own.file_name() == Some(OsStr::new(".git"));
+            is_dot_git.then(|| self.own.parent().map(Path::to_owned))?
+        })
     }
 
     /// The file that says which format the refs have.
@@ -103,11 +116,12 @@ impl GitDirs {
             let dot_git = dir.join(".git");
             if dot_git.is_file() {
                 let target = read_git_file(&dot_git)?.ok_or_else(none)?;
-                return Self::at(&target, has_environment).ok_or(Error::NoRepository(target));
+                let found = Self::at(&target, has_environment).ok_or(Error::NoRepository(target))?;
+                return Ok(Self { top: Some(dir.to_owned()), ..found });
             }
             for candidate in [&dot_git, dir] {
                 if let Some(found) = Self::at(candidate, has_environment) {
-                    return Ok(found);
+                    return Ok(Self { top: (candidate != dir).then(|| dir.to_owned()), ..found });
                 }
                 // Not an outer repository instead of one that is broken.
                 amid_migration(candidate)?;
@@ -125,7 +139,7 @@ impl GitDirs {
         let shared = common_dir(dir).unwrap_or_else(|| dir.to_owned());
         let common = variable("GIT_COMMON_DIR").unwrap_or_else(|| shared.clone());
         let objects = variable("GIT_OBJECT_DIRECTORY").unwrap_or_else(|| common.join("objects"));
-        let found = Self { own: dir.to_owned(), common, shared, objects };
+        let found = Self { own: dir.to_owned(), common, shared, objects, top: None };
         (found.objects.is_dir() && found.common.join("refs").is_dir()).then_some(found)
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gix_config::File;
+use gix_config::path::interpolate;
 
 use super::discover::GitDirs;
 use crate::fs::{Patience, Sharing};
@@ -32,12 +33,12 @@ pub(super) struct WriteConfig {
     /// Whether names that differ only in case are one file.
     pub(super) ignores_case: bool,
     pub(super) log_updates: LogUpdates,
-    /// `core.hooksPath`.
-    pub(super) hooks: Option<PathBuf>,
+    /// Where hooks are.
+    pub(super) hooks: PathBuf,
 }
 
 impl WriteConfig {
-    pub(super) fn of(all: &File, dirs: &GitDirs) -> Self {
+    pub(super) fn of(all: &File, dirs: &GitDirs, interpolate: interpolate::Context<'_>) -> Self {
         let text = |key: &str| all.string(key).map(|value| value.to_string());
         let is_true = |key: &str| all.boolean(key).ok().flatten();
         let patience = |key: &str, usual: u64| match all.integer(key).ok().flatten() {
@@ -57,9 +58,24 @@ impl WriteConfig {
             syncs_refs: text("core.fsync").is_some_and(|components| syncs_refs(&components)),
             ignores_case: is_true("core.ignoreCase").unwrap_or(false),
             log_updates,
-            hooks: text("core.hooksPath").map(PathBuf::from),
+            hooks: match all.path("core.hooksPath").map(|path| path.interpolate(interpolate)) {
+                // Relative to where git would run them.
+                Some(Ok(path)) => work_tree(all, dirs).unwrap_or_else(|| dirs.own.clone()).join(path),
+                _ => dirs.common.join("hooks"),
+            },
         }
     }
+}
+
+/// The top of the work tree, if there is one.
+fn work_tree(all: &File, dirs: &GitDirs) -> Option<PathBuf> {
+    // What is configured is the main one's.
+    if dirs.own == dirs.shared
+        && let Some(path) = all.string("core.worktree")
+    {
+        return Some(dirs.own.join(path.to_string()));
+    }
+    dirs.work_tree().filter(|_| !is_bare(dirs, all.boolean("core.bare").ok().flatten()))
 }
 
 fn of_millis(time: u64) -> Patience {

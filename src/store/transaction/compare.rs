@@ -7,7 +7,7 @@ use super::held::{LooseStep, Update};
 use super::loose::Loose;
 use super::prepare::Work;
 use crate::fs;
-use crate::model::{Error, Expected, Result, Verb};
+use crate::model::{Error, Expected, Oid, Result, Verb};
 use crate::packed::{Base, Reason, Site};
 
 impl Work<'_> {
@@ -20,47 +20,55 @@ impl Work<'_> {
         let missing: Vec<_> = self.held.updates.iter().filter(is_missing).map(|u| (u.edit, &u.name[..])).collect();
         let in_the_way = conflicts::with_packed(base, &missing, sites);
         let in_the_way = in_the_way.map_err(|unread| self.held.packed.unread(unread))?;
-        // In the order in which they were given: the first error is the one that counts.
+        // In the order in which they were given: the first error is the one that counts. And values before names: what is
+        // rejected for its value is in nobody's way.
         let mut by_edit: Vec<_> = (0..self.held.updates.len()).collect();
         by_edit.sort_by_key(|at| self.held.updates[*at].edit);
+        for at in by_edit.iter().copied() {
+            let compared = self.compare_value(base, at, &sites[self.held.updates[at].edit]);
+            self.settle(at, compared)?;
+        }
         for at in by_edit {
             let number = self.held.updates[at].edit;
-            let others = related.get(&number).map(Vec::as_slice).unwrap_or_default();
-            let compared = self.compare_one(base, at, &sites[number], in_the_way.get(&number), others);
-            match compared {
-                Ok(step) => self.held.updates[at].step = step,
-                Err(error) if is_rejection(&error) => {
-                    // Its lock is in nobody's way from now on.
-                    if let Some(lock) = self.held.updates[at].lock {
-                        self.held.locks.release(lock);
-                    }
-                    self.rejected.insert(number, error);
-                }
-                Err(error) => return Err(error),
+            if self.rejected.contains_key(&number) {
+                continue;
             }
+            let others = related.get(&number).map(Vec::as_slice).unwrap_or_default();
+            let cleared = self.clear_way(at, &sites[number], in_the_way.get(&number), others);
+            self.settle(at, cleared)?;
         }
         Ok(())
     }
 
-    pub(super) fn compare_one(
-        &self,
-        base: &Base,
-        at: usize,
-        site: &Site,
-        in_the_way: Option<&Vec<u8>>,
-        others: &[usize],
-    ) -> Result<LooseStep> {
+    /// Takes note of what became of an edit.
+    fn settle(&mut self, at: usize, done: Result<()>) -> Result<()> {
+        let update = &self.held.updates[at];
+        match done {
+            Err(error) if is_rejection(&error) => {
+                // Its lock is in nobody's way from now on.
+                if let Some(lock) = update.lock {
+                    self.held.locks.release(lock);
+                }
+                self.rejected.insert(update.edit, error);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Compares what a ref holds with what was expected, and decides what is done with its loose file.
+    fn compare_value(&mut self, base: &Base, at: usize, site: &Site) -> Result<()> {
         let update = &self.held.updates[at];
         let edit = self.edit(update.edit);
         let name = &edit.name;
-        let actual = match update.loose {
-            Loose::Oid(oid) => Some(oid),
-            _ if site.copies > 1 && (edit.verb != Verb::Delete || edit.old != Expected::Any) => {
-                let damage = base.damage(site.span.start, Reason::Duplicate);
-                return Err(damage.in_file(self.held.packed.path().to_owned()));
-            }
-            _ => site.oid,
-        };
+        if !matches!(update.loose, Loose::Oid(_))
+            && site.copies > 1
+            && (edit.verb != Verb::Delete || edit.old != Expected::Any)
+        {
+            let damage = base.damage(site.span.start, Reason::Duplicate);
+            return Err(damage.in_file(self.held.packed.path().to_owned()));
+        }
+        let actual = actual(update, site);
         match (edit.old, actual) {
             (Expected::Absent, Some(_)) => return Err(Error::RefExists(name.clone())),
             (Expected::Oid(_), None) => return Err(Error::NoRef(name.clone())),
@@ -69,28 +77,36 @@ impl Work<'_> {
             }
             _ => {}
         }
-        if actual.is_none() {
-            if let Some(other) = in_the_way {
-                return Err(conflict(name, other));
-            }
-            if let Some(other) = others.iter().find(|other| !self.rejected.contains_key(other)) {
-                return Err(conflict(name, &self.edit(*other).name));
-            }
-        }
-        // A directory in the place of a file may hold refs, or somebody's locks.
-        if update.loose == Loose::Directory
-            && (actual.is_none() || edit.new.is_some())
-            && let Some(path) = &update.path
-        {
-            clear(name, path)?;
-        }
-        Ok(match (edit.verb, update.lock) {
+        let step = match (edit.verb, update.lock) {
             (Verb::Create | Verb::Update, Some(lock)) if !self.is_packed_placement() && edit.new != actual => {
                 LooseStep::Publish(lock)
             }
             (Verb::Delete, _) if matches!(update.loose, Loose::Oid(_)) => LooseStep::Remove,
             _ => LooseStep::Stay,
-        })
+        };
+        self.held.updates[at].step = step;
+        Ok(())
+    }
+
+    /// Refuses an edit that another name is in the way of, and removes empty directories that are.
+    fn clear_way(&self, at: usize, site: &Site, packed: Option<&Vec<u8>>, others: &[usize]) -> Result<()> {
+        let update = &self.held.updates[at];
+        let edit = self.edit(update.edit);
+        let actual = actual(update, site);
+        if actual.is_none() {
+            if let Some(other) = packed {
+                return Err(conflict(&edit.name, other));
+            }
+            if let Some(other) = others.iter().find(|other| !self.rejected.contains_key(other)) {
+                return Err(conflict(&edit.name, &self.edit(*other).name));
+            }
+        }
+        // A directory in the place of a file may hold refs, or somebody's locks.
+        let is_set = edit.new.is_some() && edit.new != actual;
+        match &update.path {
+            Some(path) if update.loose == Loose::Directory && (actual.is_none() || is_set) => clear(&edit.name, path),
+            _ => Ok(()),
+        }
     }
 
     /// Forgets the edits that were rejected after they were locked.
@@ -98,6 +114,15 @@ impl Work<'_> {
         let rejected = &self.rejected;
         self.held.updates.retain(|update| !rejected.contains_key(&update.edit));
     }
+}
+
+/// What a ref holds. The null object id is nothing, as it is for git.
+fn actual(update: &Update, site: &Site) -> Option<Oid> {
+    let oid = match update.loose {
+        Loose::Oid(oid) => Some(oid),
+        _ => site.oid,
+    };
+    oid.filter(|oid| !oid.is_zero())
 }
 
 /// Removes what is in the place of a ref, if it is nothing but empty directories.

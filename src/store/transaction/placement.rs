@@ -72,6 +72,8 @@ impl<'a> Work<'a> {
         }
         let changes: Vec<_> = loose
             .iter()
+            // A null object id is no value to keep.
+            .filter(|(_, oid)| !oid.is_zero())
             .map(|(at, oid)| {
                 let update = &self.held.updates[*at];
                 (Change { name: &self.edits[update.edit].name[..], new: Some(*oid) }, &sites[update.edit])

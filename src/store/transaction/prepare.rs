@@ -10,7 +10,7 @@
 //! packed-refs.new
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,10 +19,11 @@ use super::held::{LooseStep, Prepared, Update, described};
 use super::loose::{Loose, RefLocks, Unlocked};
 use super::packed::PackedRefs;
 use super::refuse::refuse_repository;
-use super::{Durability, Options, Placement, Planned};
+use super::{Durability, Options, Placement, Planned, fault};
 use crate::model::{Edit, Error, Expected, Interrupt, Place, Result, Scope, Verb};
 use crate::packed::{Base, Locator, Site};
 use crate::store::Store;
+use crate::store::location::Location;
 use crate::store::view::Repository;
 
 /// Edits between two questions to the interrupt.
@@ -37,6 +38,18 @@ fn sorted(edits: &[Edit]) -> Result<Vec<usize>> {
         None => Ok(order),
         Some((same, _)) => Err(Error::State(format!("{} is edited twice", name(same).escape_ascii()))),
     }
+}
+
+/// Refuses to edit one ref by two names: `HEAD` and `main-worktree/HEAD` are one file in the main worktree.
+fn refuse_second_name(edits: &[Edit], location: &Location) -> Result<()> {
+    let is_own = |edit: &&Edit| Place::of(&edit.name).scope != Scope::Shared;
+    let mut paths = HashSet::new();
+    for edit in edits.iter().filter(is_own) {
+        if location.path_of_ref(&edit.name).is_some_and(|path| !paths.insert(path)) {
+            return Err(Error::State(format!("{} is edited twice", edit.name.escape_ascii())));
+        }
+    }
+    Ok(())
 }
 
 /// What a commit would do if every edit was made, as things are now.
@@ -133,6 +146,7 @@ impl<'a> Work<'a> {
             process: std::process::id(),
         };
         let order = sorted(edits)?;
+        refuse_second_name(edits, location)?;
         Ok(Self { repository, edits, order, options, interrupt, rejected: HashMap::new(), held })
     }
 
@@ -140,8 +154,10 @@ impl<'a> Work<'a> {
         &self.edits[number]
     }
 
+    /// Where the loose ref of an edit is; `None` for a name that is only removed from packed-refs.
     pub(super) fn path(&self, number: usize) -> Option<PathBuf> {
-        self.repository.location.path_of_ref(&self.edit(number).name)
+        let (edit, location) = (self.edit(number), &self.repository.location);
+        if fault(edit, location).is_some() { None } else { location.path_of_ref(&edit.name) }
     }
 
     pub(super) fn breathe(&mut self, count: usize) -> Result<()> {
@@ -236,8 +252,8 @@ impl<'a> Work<'a> {
         for (count, number) in self.order.clone().into_iter().enumerate() {
             self.breathe(count)?;
             let name = &self.edit(number).name;
-            // Those of another worktree are not in the file.
-            if matches!(Place::of(name).scope, Scope::Main | Scope::Other(_)) {
+            // Those of another worktree are not in the file; a name that is as if it were one may be.
+            if matches!(Place::of(name).scope, Scope::Main | Scope::Other(_)) && self.path(number).is_some() {
                 continue;
             }
             sites[number] = locator.locate(name).map_err(|unread| self.held.packed.unread(unread))?;

@@ -4,7 +4,7 @@
 //! is there, or because the configuration wants one. `HEAD` has a log of its own, of what happens to the branch it names.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::folders::Folders;
 use super::loose::Loose;
@@ -31,27 +31,8 @@ pub(super) fn refuse_repository(location: &Location) -> Result<()> {
     if location.format() == Format::Reftable {
         return unsupported(&location.stack_dir(), "refs in tables cannot be changed yet");
     }
-    match hook(location) {
-        Some(hook) => unsupported(&hook, "hooks are not run yet"),
-        None => Ok(()),
-    }
-}
-
-/// The hook that git would run, if there is one.
-fn hook(location: &Location) -> Option<PathBuf> {
-    let dirs = match &location.config.write.hooks {
-        None => vec![location.common_dir().join("hooks")],
-        Some(dir) => {
-            let dir = match (dir.strip_prefix("~"), env::var_os("HOME")) {
-                (Ok(rest), Some(home)) => Path::new(&home).join(rest),
-                _ => dir.clone(),
-            };
-            // Relative to where git would run it: the top of the work tree, or the git directory of a bare repository.
-            let git_dir = location.git_dir();
-            vec![git_dir.join(&dir), git_dir.parent().unwrap_or(git_dir).join(&dir)]
-        }
-    };
-    dirs.into_iter().map(|dir| dir.join(HOOK)).find(|hook| is_executable(hook))
+    let hook = location.config.write.hooks.join(HOOK);
+    if is_executable(&hook) { unsupported(&hook, "hooks are not run yet") } else { Ok(()) }
 }
 
 #[cfg(unix)]
