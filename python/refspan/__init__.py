@@ -1,4 +1,4 @@
-"""Read git's references from Python, zero-copy and without running git.
+"""Read and write git's references from Python, zero-copy and without running git.
 
 >>> import refspan
 >>> packed = refspan.PackedRefs("repo.git/packed-refs")     # doctest: +SKIP

@@ -41,12 +41,6 @@ impl Temporary {
         Ok((temporary, file))
     }
 
-    /// None.
-    #[must_use]
-    pub fn gone() -> Self {
-        Self { path: None, process: 0 }
-    }
-
     fn of(path: &Path) -> Self {
         Self { path: Some(path.to_owned()), process: process::id() }
     }

@@ -26,13 +26,13 @@ impl Prepared {
     /// [`Error::Io`]; [`Error::Conflict`] where somebody has put a directory in a ref's place since.
     pub(super) fn commit(mut self, durability: Durability) -> Result<()> {
         let sync = durability == Durability::Full;
-        for update in &self.updates {
-            if let (LooseStep::Publish(lock), Some(path)) = (update.step, &update.path) {
+        for update in &mut self.refs.updates {
+            if let (LooseStep::Publish, Some(path), Some(lock)) = (update.step, &update.path, &mut update.lock) {
                 let failed = |source| Error::Io { path: path.clone(), source };
-                match self.locks.publish(lock, path) {
+                match lock.rename(path) {
                     Err(error) if is_directory(&error) => {
                         clear(&update.name, path)?;
-                        self.locks.publish(lock, path).map_err(failed)?;
+                        lock.rename(path).map_err(failed)?;
                     }
                     published => published.map_err(failed)?,
                 }
@@ -43,7 +43,7 @@ impl Prepared {
         }
         self.packed.publish(sync)?;
         let mut is_any_removed = false;
-        for update in &self.updates {
+        for update in &self.refs.updates {
             if let (LooseStep::Remove, Some(path)) = (update.step, &update.path) {
                 fs::remove(path).map_err(|source| Error::Io { path: path.clone(), source })?;
                 is_any_removed = true;
@@ -60,7 +60,7 @@ impl Prepared {
     fn sync_dirs(&self) -> Result<()> {
         let root = self.repository.location.shared();
         let mut dirs: BTreeSet<&Path> = BTreeSet::new();
-        for parent in self.locks.parents() {
+        for parent in self.refs.parents() {
             let own = self.repository.location.own();
             let ends = |dir: &&Path| *dir == root || *dir == own;
             for dir in parent.ancestors() {

@@ -17,19 +17,19 @@ impl Work<'_> {
         let is_missing = |update: &&Update| {
             matches!(update.loose, Loose::Absent | Loose::Directory) && sites[update.edit].copies == 0
         };
-        let missing: Vec<_> = self.held.updates.iter().filter(is_missing).map(|u| (u.edit, &u.name[..])).collect();
+        let missing: Vec<_> = self.held.refs.updates.iter().filter(is_missing).map(|u| (u.edit, &u.name[..])).collect();
         let in_the_way = conflicts::with_packed(base, &missing, sites);
         let in_the_way = in_the_way.map_err(|unread| self.held.packed.unread(unread))?;
         // In the order in which they were given: the first error is the one that counts. And values before names: what is
         // rejected for its value is in nobody's way.
-        let mut by_edit: Vec<_> = (0..self.held.updates.len()).collect();
-        by_edit.sort_by_key(|at| self.held.updates[*at].edit);
+        let mut by_edit: Vec<_> = (0..self.held.refs.updates.len()).collect();
+        by_edit.sort_by_key(|at| self.held.refs.updates[*at].edit);
         for at in by_edit.iter().copied() {
-            let compared = self.compare_value(base, at, &sites[self.held.updates[at].edit]);
+            let compared = self.compare_value(base, at, &sites[self.held.refs.updates[at].edit]);
             self.settle(at, compared)?;
         }
         for at in by_edit {
-            let number = self.held.updates[at].edit;
+            let number = self.held.refs.updates[at].edit;
             if self.rejected.contains_key(&number) {
                 continue;
             }
@@ -42,13 +42,11 @@ impl Work<'_> {
 
     /// Takes note of what became of an edit.
     fn settle(&mut self, at: usize, done: Result<()>) -> Result<()> {
-        let update = &self.held.updates[at];
+        let update = &mut self.held.refs.updates[at];
         match done {
             Err(error) if is_rejection(&error) => {
                 // Its lock is in nobody's way from now on.
-                if let Some(lock) = update.lock {
-                    self.held.locks.release(lock);
-                }
+                update.lock = None;
                 self.rejected.insert(update.edit, error);
                 Ok(())
             }
@@ -58,7 +56,7 @@ impl Work<'_> {
 
     /// Compares what a ref holds with what was expected, and decides what is done with its loose file.
     fn compare_value(&mut self, base: &Base, at: usize, site: &Site) -> Result<()> {
-        let update = &self.held.updates[at];
+        let update = &self.held.refs.updates[at];
         let edit = self.edit(update.edit);
         let name = &edit.name;
         if !matches!(update.loose, Loose::Oid(_))
@@ -77,20 +75,18 @@ impl Work<'_> {
             }
             _ => {}
         }
-        let step = match (edit.verb, update.lock) {
-            (Verb::Create | Verb::Update, Some(lock)) if !self.is_packed_placement() && edit.new != actual => {
-                LooseStep::Publish(lock)
-            }
-            (Verb::Delete, _) if matches!(update.loose, Loose::Oid(_)) => LooseStep::Remove,
+        let step = match edit.verb {
+            Verb::Create | Verb::Update if !self.is_packed_placement() && edit.new != actual => LooseStep::Publish,
+            Verb::Delete if matches!(update.loose, Loose::Oid(_)) => LooseStep::Remove,
             _ => LooseStep::Stay,
         };
-        self.held.updates[at].step = step;
+        self.held.refs.updates[at].step = step;
         Ok(())
     }
 
     /// Refuses an edit that another name is in the way of, and removes empty directories that are.
     fn clear_way(&self, at: usize, site: &Site, packed: Option<&Vec<u8>>, others: &[usize]) -> Result<()> {
-        let update = &self.held.updates[at];
+        let update = &self.held.refs.updates[at];
         let edit = self.edit(update.edit);
         let actual = actual(update, site);
         if actual.is_none() {
@@ -112,7 +108,7 @@ impl Work<'_> {
     /// Forgets the edits that were rejected after they were locked.
     pub(super) fn drop_rejected(&mut self) {
         let rejected = &self.rejected;
-        self.held.updates.retain(|update| !rejected.contains_key(&update.edit));
+        self.held.refs.updates.retain(|update| !rejected.contains_key(&update.edit));
     }
 }
 

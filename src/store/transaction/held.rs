@@ -4,20 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Planned;
-use super::loose::{LockId, Loose, RefLocks};
+use super::fault;
+use super::locking::LockedRefs;
+use super::loose::Loose;
 use super::packed::PackedRefs;
-use crate::fs;
+use crate::fs::{self, Temporary};
+use crate::model::Edit;
 use crate::packed::Plan;
+use crate::store::location::Location;
 use crate::store::view::Repository;
 
 /// What holds the locks. Dropped, it gives everything back.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) repository: Arc<Repository>,
-    /// In order of name.
-    pub(super) updates: Vec<Update>,
     /// Given back in this order.
-    pub(super) locks: RefLocks,
+    pub(super) refs: LockedRefs,
     pub(super) packed: PackedRefs,
     pub(super) plan: Option<Plan>,
     pub(super) process: u32,
@@ -31,7 +33,7 @@ pub(super) struct Update {
     /// Where the loose ref is; `None` for a name that no path is built from.
     pub(super) path: Option<PathBuf>,
     pub(super) name: Vec<u8>,
-    pub(super) lock: Option<LockId>,
+    pub(super) lock: Option<Temporary>,
     pub(super) loose: Loose,
     pub(super) step: LooseStep,
 }
@@ -42,9 +44,19 @@ pub(super) enum LooseStep {
     /// Nothing.
     Stay,
     /// Its lock takes its place.
-    Publish(LockId),
+    Publish,
     /// It is removed.
     Remove,
+}
+
+impl Update {
+    /// That of an edit, which is not locked yet.
+    pub(super) fn of(number: usize, edit: &Edit, location: &Location) -> Self {
+        // A name that is no ref's is only removed from packed-refs.
+        let path = if fault(edit, location).is_some() { None } else { location.path_of_ref(&edit.name) };
+        let name = edit.name.clone();
+        Self { edit: number, path, name, lock: None, loose: Loose::Absent, step: LooseStep::Stay }
+    }
 }
 
 impl Prepared {
@@ -54,7 +66,8 @@ impl Prepared {
 
     pub(super) fn planned(&self) -> Planned {
         let mut planned = described(self.plan.as_ref());
-        planned.locks = self.locks.paths().map(PathBuf::from).collect();
+        let locks = self.refs.updates.iter().filter_map(|update| update.lock.as_ref());
+        planned.locks = locks.map(|lock| lock.path().to_owned()).collect();
         planned.locks.extend(self.packed.is_locked().then(|| self.packed.lock_path()));
         planned
     }

@@ -16,6 +16,7 @@ mod compare;
 mod conflicts;
 mod folders;
 mod held;
+mod locking;
 mod loose;
 mod options;
 mod packed;

@@ -35,12 +35,13 @@ impl<'a> Work<'a> {
             self.change(update, &sites[update.edit]).is_some()
                 || (self.is_packed_placement() && update.step == LooseStep::Remove)
         };
-        self.held.updates.iter().any(changes)
+        self.held.refs.updates.iter().any(changes)
     }
 
     pub(super) fn plan(&mut self, base: &Base, sites: &[Site]) -> Result<Plan> {
         let changes: Vec<_> = self
             .held
+            .refs
             .updates
             .iter()
             .filter_map(|update| {
@@ -59,7 +60,8 @@ impl<'a> Work<'a> {
         }
         let is_touched =
             |update: &&Update| update.step == LooseStep::Remove || self.change(update, &sites[update.edit]).is_some();
-        let touched: Vec<_> = self.held.updates.iter().enumerate().filter(|(_, update)| is_touched(update)).collect();
+        let touched: Vec<_> =
+            self.held.refs.updates.iter().enumerate().filter(|(_, update)| is_touched(update)).collect();
         let loose: Vec<(usize, Oid)> = touched
             .into_iter()
             .filter_map(|(at, update)| match update.loose {
@@ -75,7 +77,7 @@ impl<'a> Work<'a> {
             // A null object id is no value to keep.
             .filter(|(_, oid)| !oid.is_zero())
             .map(|(at, oid)| {
-                let update = &self.held.updates[*at];
+                let update = &self.held.refs.updates[*at];
                 (Change { name: &self.edits[update.edit].name[..], new: Some(*oid) }, &sites[update.edit])
             })
             .collect();
@@ -85,7 +87,7 @@ impl<'a> Work<'a> {
         self.held.packed.stage(base, &plan, last_change, sync, self.interrupt)?;
         self.held.packed.publish(self.options.durability == Durability::Full)?;
         for (at, _) in loose {
-            let update = &mut self.held.updates[at];
+            let update = &mut self.held.refs.updates[at];
             if let Some(path) = &update.path {
                 fs::remove(path).map_err(|source| Error::Io { path: path.clone(), source })?;
             }

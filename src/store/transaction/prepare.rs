@@ -11,16 +11,14 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::conflicts::{self, conflict};
-use super::held::{LooseStep, Prepared, Update, described};
-use super::loose::{Loose, RefLocks, Unlocked};
+use super::held::{Prepared, Update, described};
+use super::locking::{LockedRefs, Locking};
 use super::packed::PackedRefs;
 use super::refuse::refuse_repository;
 use super::{Durability, Options, Placement, Planned, fault};
-use crate::model::{Edit, Error, Expected, Interrupt, Place, Result, Scope, Verb};
+use crate::model::{Edit, Error, Interrupt, Place, Result, Scope, Verb};
 use crate::packed::{Base, Locator, Site};
 use crate::store::Store;
 use crate::store::location::Location;
@@ -58,15 +56,13 @@ pub(super) fn plan(store: &Store, edits: &[Edit], options: &Options, interrupt: 
     let (base, _) = work.held.packed.open(store.repository().location.hash(), work.interrupt)?;
     let sites = work.sites(&base)?;
     for number in work.order.clone() {
-        let path = work.path(number);
-        let name = work.edit(number).name.clone();
-        let update = Update { edit: number, path, name, lock: None, loose: Loose::Absent, step: LooseStep::Stay };
-        work.held.updates.push(update);
+        let update = Update::of(number, work.edit(number), &work.repository.location);
+        work.held.refs.updates.push(update);
     }
     let is_rewritten = work.is_rewritten(&sites);
     let plan = if is_rewritten { Some(work.plan(&base, &sites)?) } else { None };
     let mut planned = described(plan.as_ref());
-    let paths = work.held.updates.iter().filter_map(|update| update.path.as_deref());
+    let paths = work.held.refs.updates.iter().filter_map(|update| update.path.as_deref());
     planned.locks = paths.map(super::loose::lock_path).collect();
     planned.locks.extend(work.takes_packed_lock().then(|| work.held.packed.lock_path()));
     Ok(planned)
@@ -139,9 +135,8 @@ impl<'a> Work<'a> {
         let config = &location.config.write;
         let held = Prepared {
             repository: repository.clone(),
-            updates: Vec::with_capacity(edits.len()),
+            refs: LockedRefs::default(),
             packed: PackedRefs::below(location.shared(), config.sharing),
-            locks: RefLocks::new(config.sharing, options.patience.unwrap_or(config.ref_patience)),
             plan: None,
             process: std::process::id(),
         };
@@ -152,12 +147,6 @@ impl<'a> Work<'a> {
 
     pub(super) fn edit(&self, number: usize) -> &'a Edit {
         &self.edits[number]
-    }
-
-    /// Where the loose ref of an edit is; `None` for a name that is only removed from packed-refs.
-    pub(super) fn path(&self, number: usize) -> Option<PathBuf> {
-        let (edit, location) = (self.edit(number), &self.repository.location);
-        if fault(edit, location).is_some() { None } else { location.path_of_ref(&edit.name) }
     }
 
     pub(super) fn breathe(&mut self, count: usize) -> Result<()> {
@@ -178,61 +167,17 @@ impl<'a> Work<'a> {
 
     /// Locks every ref that is not rejected already, and reads what it holds as a loose one.
     pub(super) fn lock_refs(&mut self) -> Result<()> {
-        let sync = self.syncs();
-        let mut buffer = Vec::new();
-        for (count, number) in self.order.clone().into_iter().enumerate() {
-            self.breathe(count)?;
-            if self.rejected.contains_key(&number) {
-                continue;
-            }
-            let edit = self.edit(number);
-            let mut update = Update {
-                edit: number,
-                path: self.path(number),
-                name: edit.name.clone(),
-                lock: None,
-                loose: Loose::Absent,
-                step: LooseStep::Stay,
-            };
-            if let Some(path) = &update.path {
-                // Written at once: a lock is closed again before the next is taken, however many there are.
-                let content = edit.new.filter(|_| !self.is_packed_placement()).map(|new| format!("{}\n", new.to_hex()));
-                let content = content.as_ref().map(|content| (content.as_bytes(), sync));
-                let name = Place::of(&edit.name).name;
-                match self.held.locks.lock(path, name, content, self.interrupt) {
-                    Ok(lock) => update.lock = Some(lock),
-                    Err(Unlocked::FileInTheWay) => {
-                        drop(self.rejected.insert(number, self.file_in_the_way(edit)));
-                        continue;
-                    }
-                    Err(Unlocked::Failed(error @ Error::Locked { .. })) if !self.options.is_atomic => {
-                        drop(self.rejected.insert(number, error));
-                        continue;
-                    }
-                    Err(Unlocked::Failed(error)) => return Err(error),
-                }
-                update.loose = Loose::read(path, self.repository.location.hash(), &mut buffer)?;
-                if update.loose == Loose::Symref {
-                    let reason = format!("symbolic refs cannot be changed yet: {}", edit.name.escape_ascii());
-                    return Err(Error::Unsupported { path: path.clone(), reason });
-                }
-            }
-            self.held.updates.push(update);
-        }
-        Ok(())
-    }
-
-    /// The error for a ref that a loose one is a directory of, or would have to be.
-    pub(super) fn file_in_the_way(&self, edit: &Edit) -> Error {
-        if let Expected::Oid(_) = edit.old {
-            return Error::NoRef(edit.name.clone());
-        }
-        let is_file = |prefix: &&[u8]| {
-            let path = self.repository.location.path_of_ref(prefix);
-            path.is_some_and(|path| path.symlink_metadata().is_ok() && !path.is_dir())
+        let locking = Locking {
+            location: &self.repository.location,
+            edits: self.edits,
+            options: self.options,
+            rejected: &self.rejected,
+            sync: self.syncs(),
         };
-        let other = conflicts::prefixes(&edit.name).find(is_file).unwrap_or(b"refs");
-        conflict(&edit.name, other)
+        let (refs, rejected) = locking.lock(&self.order, self.interrupt)?;
+        self.held.refs = refs;
+        self.rejected.extend(rejected);
+        Ok(())
     }
 
     /// Whether the lock of packed-refs is needed: for every deletion, as git takes it.
@@ -253,7 +198,9 @@ impl<'a> Work<'a> {
             self.breathe(count)?;
             let name = &self.edit(number).name;
             // Those of another worktree are not in the file; a name that is as if it were one may be.
-            if matches!(Place::of(name).scope, Scope::Main | Scope::Other(_)) && self.path(number).is_some() {
+            if matches!(Place::of(name).scope, Scope::Main | Scope::Other(_))
+                && fault(self.edit(number), &self.repository.location).is_none()
+            {
                 continue;
             }
             sites[number] = locator.locate(name).map_err(|unread| self.held.packed.unread(unread))?;
