@@ -52,7 +52,7 @@ fn check(base: &Base, refs: &[Ref], edits: &Edits, unknown: &str) {
         asked.push(oid.to_hex());
         look_up(oid, unknown)
     };
-    let (added, claims) = base.peeled(peel, &mut || true).unwrap();
+    let (added, claims) = base.peeled(&[], peel, &mut || true).unwrap();
     let (mut expected, mut expected_asked, mut is_all_known) = (Vec::new(), Vec::new(), true);
     for record in refs {
         let (name, digits, mut peeled) = record.clone();
@@ -133,7 +133,7 @@ fn two_tags() -> Vec<Ref> {
 /// What the edits make of [`two_tags`], behind the header.
 fn made_of_two_tags(edits: &Edits) -> String {
     let base = open(&write(HEADERS[1], &two_tags()), HashKind::Sha1).unwrap();
-    let (mut all, claims) = base.peeled(&mut |oid| look_up(oid, NOTHING), &mut || true).unwrap();
+    let (mut all, claims) = base.peeled(&[], &mut |oid| look_up(oid, NOTHING), &mut || true).unwrap();
     all.extend(patches(&base, edits).unwrap());
     let new = String::from_utf8(spliced(&base, &Plan::new(&base, all, claims)).unwrap()).unwrap();
     let records = new.strip_prefix(str::from_utf8(SORTED).unwrap()).unwrap();
@@ -183,7 +183,7 @@ fn a_record_that_is_new_between_one_that_goes_and_one_that_is_replaced_stands_al
 #[test]
 fn nothing_is_looked_up_where_the_header_claims_all() {
     let base = numbered(1_000_000_000, |_| ());
-    let (added, claims) = base.peeled(&mut |_| unreachable!(), &mut || false).unwrap();
+    let (added, claims) = base.peeled(&[], &mut |_| unreachable!(), &mut || false).unwrap();
     assert!(added.is_empty());
     assert!(claims.peeled && claims.fully_peeled);
 }
@@ -191,7 +191,7 @@ fn nothing_is_looked_up_where_the_header_claims_all() {
 #[test]
 fn a_file_without_records_is_peeled_and_sorted() {
     for base in [Base::empty(HashKind::Sha1), open(b"", HashKind::Sha1).unwrap()] {
-        let (added, claims) = base.peeled(&mut |_| unreachable!(), &mut || true).unwrap();
+        let (added, claims) = base.peeled(&[], &mut |_| unreachable!(), &mut || true).unwrap();
         assert_eq!(Plan::new(&base, added, claims).traits(), ["peeled", "fully-peeled", "sorted"]);
     }
 }
@@ -204,7 +204,7 @@ fn a_file_that_shrinks_before_it_is_looked_through_is_an_error() {
         let handle = file.try_clone().unwrap();
         let base = Base::new(Box::new(file), data.len(), HashKind::Sha1, &mut || true).unwrap();
         handle.set_len(len as u64).unwrap();
-        let error = base.peeled(&mut |_| Peel::NoTag, &mut || true).unwrap_err();
+        let error = base.peeled(&[], &mut |_| Peel::NoTag, &mut || true).unwrap_err();
         assert_eq!(failure(&base, error, |offset| offset), Failure::Io(ErrorKind::UnexpectedEof), "{len}");
     }
 }
@@ -216,6 +216,6 @@ fn an_interrupt_ends_the_look_up_in_a_large_file() {
     let data = write(HEADERS[1], &long.collect::<Vec<Ref>>());
     assert!(data.len() > 64 * PIECE);
     let base = open(&data, HashKind::Sha1).unwrap();
-    let done = base.peeled(&mut |_| Peel::NoTag, &mut || false);
+    let done = base.peeled(&[], &mut |_| Peel::NoTag, &mut || false);
     assert!(matches!(done, Err(Unspliced::Interrupted)));
 }

@@ -42,7 +42,7 @@ fn damage_in_what_is_kept_is_named_whatever_is_put_before_and_behind_it() {
                 // Order is a matter of neighbours: those of the damaged record stay.
                 if at + 1 < number || at > number + 1 {
                     match random.below(5) {
-                        0 => patches.push(Patch { span: span.clone(), put: Put::Nothing }),
+                        0 => patches.push(Patch { span: span.clone(), put: Put::Nothing(names[at].clone()) }),
                         1 => patches.push(Patch { span: span.clone(), put: put(names[at].clone()) }),
                         2 => {
                             let new = [&names[at], &b"-"[..]].concat();
@@ -114,7 +114,7 @@ fn damage_is_named_in_the_pieces_behind_the_first() {
             let same = |other: &Harm| (other.reason, other.at) == (harm.reason, harm.at) || other.reason == harm.reason;
             harm = harms(&names[number], &names[number - 1]).into_iter().find(same).unwrap();
             let file = damaged(SORTED, &names, number, &harm);
-            let patches = vec![Patch { span: file.spans[3].clone(), put: Put::Nothing }];
+            let patches = vec![Patch { span: file.spans[3].clone(), put: Put::Nothing(names[3].clone()) }];
             check_splice(file, patches, &format!("{number} {harm:?}"));
         }
     }
@@ -123,7 +123,7 @@ fn damage_is_named_in_the_pieces_behind_the_first() {
 /// Looks for missing peeled lines, and compares what is found.
 fn check_peel(damaged: Damaged, context: &str) {
     let found = open(damaged.data).and_then(|base| {
-        let peeled = base.peeled(&mut |_| Peel::NoTag, &mut || true);
+        let peeled = base.peeled(&[], &mut |_| Peel::NoTag, &mut || true);
         let start = base.body().start;
         peeled.map(drop).map_err(|error| failure(&base, error, |offset| start + offset))
     });

@@ -24,7 +24,8 @@ fn the_plan_of_one_deletion_compares_few_names_and_allocates_the_same_among_a_th
                 let site = locator.locate(&name).unwrap();
                 assert_eq!(site.copies, 1);
                 assert!(locator.compared() < 64, "{}", locator.compared());
-                let plan = Plan::new(&base, vec![Patch { span: site.span, put: Put::Nothing }], base.header());
+                let plan =
+                    Plan::new(&base, vec![Patch { span: site.span, put: Put::Nothing(name.clone()) }], base.header());
                 assert!(plan.steps().count() <= 3);
             })
         })

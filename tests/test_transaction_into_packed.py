@@ -117,16 +117,22 @@ def test_without_loose_refs_to_replace_there_is_one_rewrite(repo: Repository) ->
     assert loose(repo) == [BOTH, LOOSE, OTHER]
 
 
-def test_until_the_rename_every_ref_of_the_batch_holds_its_old_value(repo: Repository) -> None:
-    """Loose values have to go before it: they are packed as they are first."""
-    before = repo.git("for-each-ref")
+def test_preparing_changes_nothing_though_loose_values_have_to_be_packed_first(repo: Repository) -> None:
+    before, files = packed(repo), loose(repo)
     transaction = batch(repo)
     transaction.prepare()
-    assert repo.git("for-each-ref") == before
-    assert [name for name in loose(repo) if not name.endswith(".lock")] == [OTHER]
+    assert (packed(repo), [name for name in loose(repo) if not name.endswith(".lock")]) == (before, files)
     transaction.abort()
-    assert repo.git("for-each-ref") == before
+    assert (packed(repo), loose(repo)) == (before, files)
+    assert {path.name for path in repo.gitdir.iterdir() if path.name.startswith("packed-refs")} == {"packed-refs"}
+
+
+def test_what_a_killed_batch_left_behind_is_in_nobodys_way(repo: Repository) -> None:
+    (repo.gitdir / "packed-refs.refspan").write_text("half of it")
+    with batch(repo):
+        pass
     assert loose(repo) == [OTHER]
+    assert not (repo.gitdir / "packed-refs.refspan").exists()
 
 
 def test_a_batch_that_is_refused_changes_nothing(repo: Repository) -> None:

@@ -29,18 +29,27 @@ pub struct Checker {
     before: usize,
     last_name: Vec<u8>,
     may_repeat: bool,
+    /// Where records were left out, and their names; the next one comes last.
+    gaps: Vec<(usize, Vec<u8>)>,
 }
 
 impl Checker {
     /// A check of a header of that length, which is passed over, and records behind it.
     #[must_use]
     pub fn new(hash: HashKind, header: usize) -> Self {
-        Self { hash, header, before: 0, last_name: Vec::new(), may_repeat: false }
+        Self { hash, header, before: 0, last_name: Vec::new(), may_repeat: false, gaps: Vec::new() }
     }
 
     /// The same, but a name may stand in several records.
     pub(super) fn allowing_duplicates(self) -> Self {
         Self { may_repeat: true, ..self }
+    }
+
+    /// The same, where records of these names were left out at these offsets: their neighbours must agree with them. (Where
+    /// the order is false a search finds some record of a name, and there may be others.)
+    pub(super) fn with_gaps(self, mut gaps: Vec<(usize, Vec<u8>)>) -> Self {
+        gaps.reverse();
+        Self { gaps, ..self }
     }
 
     /// Checks the whole records of a piece; `visit` is told where each lies in all that was checked, and in the piece.
@@ -56,6 +65,9 @@ impl Checker {
         let end = if is_last { piece.len() } else { record_start(piece, header, piece.len().saturating_sub(1)) };
         let (mut pos, mut last) = (header, None::<Span>);
         while pos < end {
+            if self.gaps.last().is_some_and(|(at, _)| *at <= self.before.saturating_add(pos)) {
+                self.pass_gaps(piece, &mut last, pos)?;
+            }
             let flaw = |offset: usize, reason| Flaw { offset: self.before.saturating_add(offset), reason };
             let Some(record) = Record::read(piece, pos, self.hash) else {
                 let damage = diagnose(piece, pos, self.hash);
@@ -73,12 +85,30 @@ impl Checker {
             last = Some(record.name());
             pos = record.end();
         }
+        if is_last {
+            self.pass_gaps(piece, &mut last, pos)?;
+        }
         if let Some(last) = last {
             self.last_name.clear();
             self.last_name.extend_from_slice(piece.get(last).unwrap_or_default());
         }
         self.before = self.before.saturating_add(pos);
         Ok(pos)
+    }
+
+    /// Compares the names that were left out up to an offset in the piece with what came before them.
+    #[cold]
+    fn pass_gaps(&mut self, piece: &[u8], last: &mut Option<Span>, pos: usize) -> Result<(), Flaw> {
+        let offset = self.before.saturating_add(pos);
+        while let Some((_, name)) = self.gaps.pop_if(|(at, _)| *at <= offset) {
+            let before = last.take().map_or(&self.last_name[..], |last| piece.get(last).unwrap_or_default());
+            if name[..] <= *before {
+                let reason = if name[..] == *before { Reason::Duplicate } else { Reason::OutOfOrder };
+                return Err(Flaw { offset, reason });
+            }
+            self.last_name = name;
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! plan = Put(header) *(Keep(span) | Put(record))          in the order of the new file; neighbouring spans are one
 //! ```
 
-use super::{Base, Header};
+use super::{Base, Checker, Header};
 use crate::fs::Step;
 use crate::model::{Oid, Span};
 
@@ -20,8 +20,8 @@ pub struct Patch {
 /// What is put in the place of a part of the old file.
 #[derive(Debug, Clone)]
 pub enum Put {
-    /// Nothing.
-    Nothing,
+    /// Nothing: records of this name are gone.
+    Nothing(Vec<u8>),
     /// A record.
     Record {
         /// Its refname.
@@ -41,6 +41,10 @@ pub struct Plan {
     steps: Vec<Planned>,
     /// The text that is put, header first.
     text: Vec<u8>,
+    /// Where in the new file records are gone, and their names.
+    gaps: Vec<(usize, Vec<u8>)>,
+    /// Bytes of the new file so far.
+    len: usize,
     traits: Vec<&'static str>,
 }
 
@@ -62,15 +66,16 @@ impl Plan {
         patches.sort_by_key(|patch| (patch.span.start, !matches!(patch.put, Put::Peeled(_))));
         let traits: Vec<_> = Header { sorted: true, ..claims }.traits().collect();
         let text = format!("# pack-refs with: {} \n", traits.join(" ")).into_bytes();
-        let mut plan = Self { steps: vec![Planned::Put(0..text.len())], text, traits };
+        let (steps, len) = (vec![Planned::Put(0..text.len())], text.len());
+        let mut plan = Self { steps, text, gaps: Vec::new(), len, traits };
         let (mut pos, mut replaced_to) = (base.body().start, 0);
-        for patch in &patches {
+        for patch in &mut patches {
             let is_gone = matches!(patch.put, Put::Peeled(_)) && patch.span.end == replaced_to;
             if patch.span.start < pos || is_gone {
                 continue;
             }
             plan.keep(pos..patch.span.start);
-            plan.put(&patch.put);
+            plan.put(&mut patch.put);
             pos = patch.span.end;
             if !patch.span.is_empty() {
                 replaced_to = pos;
@@ -84,13 +89,14 @@ impl Plan {
         if span.is_empty() {
             return;
         }
+        self.len = self.len.saturating_add(span.len());
         match self.steps.last_mut() {
             Some(Planned::Keep(last)) if last.end == span.start => last.end = span.end,
             _ => self.steps.push(Planned::Keep(span)),
         }
     }
 
-    fn put(&mut self, put: &Put) {
+    fn put(&mut self, put: &mut Put) {
         let start = self.text.len();
         let peel = |text: &mut Vec<u8>, oid: &Oid| {
             text.push(b'^');
@@ -98,7 +104,7 @@ impl Plan {
             text.push(b'\n');
         };
         match put {
-            Put::Nothing => return,
+            Put::Nothing(name) => return self.gaps.push((self.len, std::mem::take(name))),
             Put::Peeled(oid) => peel(&mut self.text, oid),
             Put::Record { name, oid, peeled } => {
                 self.text.extend_from_slice(oid.to_hex().as_bytes());
@@ -110,6 +116,7 @@ impl Plan {
                 }
             }
         }
+        self.len = self.len.saturating_add(self.text.len().saturating_sub(start));
         match self.steps.last_mut() {
             Some(Planned::Put(last)) if last.end == start && last.start > 0 => last.end = self.text.len(),
             _ => self.steps.push(Planned::Put(start..self.text.len())),
@@ -124,9 +131,14 @@ impl Plan {
         })
     }
 
-    /// The bytes of the header.
+    /// A check of what the steps give: in order, also with the records that are gone.
     #[must_use]
-    pub fn header_len(&self) -> usize {
+    pub fn checker(&self, base: &Base) -> Checker {
+        Checker::new(base.hash(), self.header_len()).with_gaps(self.gaps.clone())
+    }
+
+    /// The bytes of the header.
+    fn header_len(&self) -> usize {
         match self.steps.first() {
             Some(Planned::Put(span)) => span.len(),
             _ => 0,

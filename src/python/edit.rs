@@ -99,6 +99,10 @@ impl Edit {
         })
     }
 
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (self.verb(), self.name(py)?, self.new_value(), self.old(py)?).into_pyobject(py)
+    }
+
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.edit.hash(&mut hasher);

@@ -108,6 +108,16 @@ impl Asker {
         Peel::NoTag
     }
 
+    /// Whether an object of that type can be read as one.
+    pub(super) fn is_sound(&mut self, oid: &Oid, kind: Option<Kind>) -> bool {
+        // Of what may be large, and has no form, it must do that it is there.
+        if kind == Some(Kind::Blob) {
+            return true;
+        }
+        let data = self.handle.try_find(&id(oid), &mut self.buffer);
+        data.is_ok_and(|data| data.is_some_and(|data| data.decode().is_ok()))
+    }
+
     /// The type of an object; `None` if it cannot be read.
     pub(super) fn kind(&self, oid: &Oid) -> Option<Kind> {
         self.handle.try_header(&id(oid)).ok().flatten().map(|header| header.kind)

@@ -98,9 +98,7 @@ fn is_bare(dirs: &GitDirs, configured: Option<bool>) -> bool {
 
 /// Whether the components of `core.fsync` include refs. A name counts for more than the same one with a minus.
 fn syncs_refs(components: &str) -> bool {
-    components
-        .split([',', ' ', '\t'])
-        .any(|component| ["reference", "committed", "added", "all"].iter().any(|of| component.eq_ignore_ascii_case(of)))
+    components.split([',', ' ', '\t']).any(|component| ["reference", "committed", "added", "all"].contains(&component))
 }
 
 #[cfg(test)]

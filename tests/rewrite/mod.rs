@@ -8,7 +8,7 @@ use std::path::Path;
 
 use refspan::fs::{ReadAt, Step, Unspliced, splice};
 use refspan::model::{HashKind, Oid};
-use refspan::packed::{Base, Checker, Damage, Flaw, Header, Locator, Patch, Plan, Put, Stop, Unread};
+use refspan::packed::{Base, Damage, Flaw, Header, Locator, Patch, Plan, Put, Stop, Unread};
 
 use crate::generator::{Random, Ref, SORTED};
 
@@ -97,7 +97,7 @@ pub(crate) fn patches(base: &Base, edits: &Edits) -> Result<Vec<Patch>, Failure>
             }
             // Nobody asks for the removal of what is not there.
             None if span.is_empty() => continue,
-            None => Put::Nothing,
+            None => Put::Nothing(name.clone()),
         };
         patches.push(Patch { span, put });
     }
@@ -107,7 +107,7 @@ pub(crate) fn patches(base: &Base, edits: &Edits) -> Result<Vec<Patch>, Failure>
 /// Writes what a plan says.
 pub(crate) fn spliced(base: &Base, plan: &Plan) -> Result<Vec<u8>, Failure> {
     let mut into = tempfile::tempfile().unwrap();
-    let mut checker = Checker::new(base.hash(), plan.header_len());
+    let mut checker = plan.checker(base);
     let done = splice(base, plan.steps(), &mut checker, Some((&into, Path::new(""))), &mut || true);
     done.map_err(|unspliced| failure(base, unspliced, |offset| plan.origin(offset)))?;
     let mut written = Vec::new();

@@ -24,29 +24,36 @@ impl Work<'_> {
                 return Err(Error::Unsupported { path: repository.location.git_dir().to_owned(), reason });
             }
         }
-        if repository.location.config.write.ignores_case {
-            self.reject_case_conflicts();
-        }
         Ok(())
     }
 
-    /// Where the file system does not tell case, two locks would be one file.
+    /// Where the file system does not tell case, two locks can be one file, and `a` is in the way of `A/b`. What is rejected
+    /// already is in nobody's way.
     pub(super) fn reject_case_conflicts(&mut self) {
-        let mut seen: HashMap<Vec<u8>, &[u8]> = HashMap::new();
+        if !self.repository.location.config.write.ignores_case {
+            return;
+        }
+        let mut names: HashMap<Vec<u8>, &[u8]> = HashMap::new();
+        let mut dirs: HashMap<Vec<u8>, &[u8]> = HashMap::new();
         for (number, edit) in self.edits.iter().enumerate() {
-            // `a` and `A/b` are in each other's way as much as `a` and `A`.
-            let lower = edit.name.to_ascii_lowercase();
-            let names = conflicts::prefixes(&lower).map(<[u8]>::len).chain([lower.len()]);
-            for len in names {
-                let (part, whole) = (&lower[..len], &edit.name[..len]);
-                match seen.get(part) {
-                    Some(other) if *other != whole => {
-                        let error = Error::CaseConflict { name: edit.name.clone(), other: other.to_vec() };
-                        self.rejected.entry(number).or_insert(error);
-                    }
-                    _ => drop(seen.insert(part.to_vec(), whole)),
-                }
+            if self.rejected.contains_key(&number) {
+                continue;
             }
+            let lower = edit.name.to_ascii_lowercase();
+            let above = || conflicts::prefixes(&lower);
+            let met =
+                above().find_map(|prefix| names.get(prefix)).or_else(|| names.get(&lower)).or_else(|| dirs.get(&lower));
+            // One that is in its way in any case is found later.
+            let spelled = |other: &[u8]| other.iter().zip(&edit.name).all(|(a, b)| a == b);
+            if let Some(other) = met.filter(|other| !spelled(other)) {
+                let error = Error::CaseConflict { name: edit.name.clone(), other: other.to_vec() };
+                self.rejected.insert(number, error);
+                continue;
+            }
+            for prefix in above() {
+                dirs.entry(prefix.to_vec()).or_insert(&edit.name);
+            }
+            names.insert(lower, &edit.name);
         }
     }
 
@@ -70,16 +77,21 @@ impl Work<'_> {
             let is_branch = name.starts_with(b"refs/heads/") || name == b"HEAD";
             let oid = Value::Raw(new.as_raw());
             let mut reason = "no such object";
+            let mut is_sound = |wanted: Option<Kind>| {
+                let kind = asker.kind(&new);
+                if kind.is_some_and(|kind| wanted.is_some_and(|wanted| kind != wanted)) {
+                    reason = "a branch holds commits only";
+                    return false;
+                }
+                if kind.is_some() {
+                    reason = "the object cannot be read";
+                }
+                kind.is_some() && asker.is_sound(&new, kind)
+            };
             let is_good = if is_branch {
-                commits.holds(oid, || {
-                    let kind = asker.kind(&new);
-                    if kind.is_some() {
-                        reason = "a branch holds commits only";
-                    }
-                    kind == Some(Kind::Commit)
-                })
+                commits.holds(oid, || is_sound(Some(Kind::Commit)))
             } else {
-                objects.holds(oid, || asker.kind(&new).is_some())
+                objects.holds(oid, || is_sound(None))
             };
             if !is_good {
                 self.rejected.insert(number, Error::InvalidValue { name: edit.name.clone(), value: new, reason });

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! for each ref that is set: its lock is renamed to the loose ref
+//! of a batch that is packed: packed-refs.refspan is renamed to packed-refs, loose refs that are packed in it are removed
 //! packed-refs.new is renamed to packed-refs         so what is deleted goes from there first
 //! for each ref that is deleted: its loose file is removed
 //! locks are released, empty directories removed
@@ -41,19 +42,24 @@ impl Prepared {
         if sync {
             self.sync_dirs()?;
         }
+        self.packed.publish_old_values(sync)?;
+        self.remove(LooseStep::Prune, sync)?;
         self.packed.publish(sync)?;
+        self.remove(LooseStep::Remove, sync)?;
+        // What is left is dropped: the locks of refs first, then that of packed-refs.
+        Ok(())
+    }
+
+    /// Removes the loose files for which that is the step.
+    fn remove(&self, step: LooseStep, sync: bool) -> Result<()> {
         let mut is_any_removed = false;
-        for update in &self.refs.updates {
-            if let (LooseStep::Remove, Some(path)) = (update.step, &update.path) {
+        for update in self.refs.updates.iter().filter(|update| update.step == step) {
+            if let Some(path) = &update.path {
                 fs::remove(path).map_err(|source| Error::Io { path: path.clone(), source })?;
                 is_any_removed = true;
             }
         }
-        if sync && is_any_removed {
-            self.sync_dirs()?;
-        }
-        // What is left is dropped: the locks of refs first, then that of packed-refs.
-        Ok(())
+        if sync && is_any_removed { self.sync_dirs() } else { Ok(()) }
     }
 
     /// Has the names of the refs that were locked written to disk, and those of their directories.

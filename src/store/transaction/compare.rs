@@ -75,13 +75,20 @@ impl Work<'_> {
             }
             _ => {}
         }
-        let step = match edit.verb {
-            Verb::Create | Verb::Update if !self.is_packed_placement() && edit.new != actual => LooseStep::Publish,
+        self.held.refs.updates[at].step = self.loose_step(update, site);
+        Ok(())
+    }
+
+    /// What is done with the loose file of a ref.
+    pub(super) fn loose_step(&self, update: &Update, site: &Site) -> LooseStep {
+        let edit = self.edit(update.edit);
+        match edit.verb {
+            Verb::Create | Verb::Update if !self.is_packed_placement() && edit.new != actual(update, site) => {
+                LooseStep::Publish
+            }
             Verb::Delete if matches!(update.loose, Loose::Oid(_)) => LooseStep::Remove,
             _ => LooseStep::Stay,
-        };
-        self.held.refs.updates[at].step = step;
-        Ok(())
+        }
     }
 
     /// Refuses an edit that another name is in the way of, and removes empty directories that are.

@@ -47,6 +47,8 @@ pub(super) enum LooseStep {
     Publish,
     /// It is removed.
     Remove,
+    /// The same, before packed-refs gets its new values: the one that it has is packed.
+    Prune,
 }
 
 impl Update {

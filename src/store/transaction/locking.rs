@@ -1,16 +1,13 @@
 //! Locking refs: each gets its lock file, and is read under it.
 //!
 //! The lock of `refs/heads/a` is `refs/heads/a.lock`. Directories that are missing are made for it, and removed again if they
-//! are empty once it is gone. Many refs are locked by two threads, each of which takes a half of them in order of name.
+//! are empty once it is gone. Locks are taken in order of name, by every writer of refspan's: of two that want the same ones, one
+//! gets all.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use super::conflicts::{self, conflict};
 use super::folders::Folders;
@@ -25,8 +22,6 @@ use crate::store::location::Location;
 const TRIES: usize = 16;
 /// Edits between two questions to the interrupt.
 const BREATH: usize = 1 << 8;
-/// Fewer refs are locked, and given back, by one thread.
-const WORTH_A_THREAD: usize = 1 << 10;
 
 /// Refs that are locked, in order of name, and the directories that they lie in. Dropped, it gives all back.
 #[derive(Debug, Default)]
@@ -47,21 +42,11 @@ impl LockedRefs {
 
 impl Drop for LockedRefs {
     fn drop(&mut self) {
+        self.updates.clear();
         // In a child that was forked they are its parent's, and so are the directories.
-        if self.process != process::id() {
-            return self.updates.clear();
+        if self.process == process::id() {
+            remove_empty(std::mem::take(&mut self.parents));
         }
-        let half = if self.updates.len() < WORTH_A_THREAD { 0 } else { self.updates.len() / 2 };
-        let (updates, parents) = (self.updates.split_off(half), std::mem::take(&mut self.parents));
-        thread::scope(|scope| {
-            if half > 0 {
-                let first = std::mem::take(&mut self.updates);
-                // Without a thread they are dropped right here.
-                let _ = thread::Builder::new().spawn_scoped(scope, || drop(first));
-            }
-            drop(updates);
-        });
-        remove_empty(parents);
     }
 }
 
@@ -104,33 +89,6 @@ impl Locking<'_> {
     /// # Errors
     /// What is wrong with more than one edit; one that is locked by somebody else, if that stops all; an interrupt.
     pub(super) fn lock(&self, order: &[usize], interrupt: Interrupt<'_>) -> Result<Locked> {
-        if order.len() < WORTH_A_THREAD || thread::available_parallelism().map_or(1, NonZero::get) == 1 {
-            return self.lock_part(order, interrupt);
-        }
-        let (front, back) = order.split_at(order.len() / 2);
-        let go_on = AtomicBool::new(true);
-        thread::scope(|scope| {
-            let lock_back = || self.lock_part(back, &mut || go_on.load(Ordering::Relaxed));
-            let thread = thread::Builder::new().spawn_scoped(scope, lock_back).map_err(|_| lock_back);
-            let front = self.lock_part(front, interrupt);
-            if front.is_err() {
-                go_on.store(false, Ordering::Relaxed);
-            }
-            let back = match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // No thread to be had.
-                Err(lock_back) if front.is_ok() => lock_back(),
-                Err(_) => Ok(Locked::default()),
-            };
-            let ((mut locked, mut rejected), (mut more, more_rejected)) = (front?, back?);
-            locked.updates.append(&mut more.updates);
-            locked.parents.append(&mut more.parents);
-            rejected.extend(more_rejected);
-            Ok((locked, rejected))
-        })
-    }
-
-    fn lock_part(&self, order: &[usize], interrupt: Interrupt<'_>) -> Result<Locked> {
         let config = &self.location.config.write;
         let patience = self.options.patience.unwrap_or(config.ref_patience);
         let mut locker = RefLocker::new(config.sharing, patience);

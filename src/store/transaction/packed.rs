@@ -1,8 +1,9 @@
 //! The packed-refs file under its lock, and the one that takes its place.
 //!
 //! ```text
-//! packed-refs.lock    held by who may replace the file; empty
-//! packed-refs.new     written aside, then renamed
+//! packed-refs.lock      held by who may replace the file; empty
+//! packed-refs.new       written aside, then renamed
+//! packed-refs.refspan   the same, of a batch that is packed: old values that were loose so far; takes the file's place before
 //! ```
 //!
 //! Both stand beside the file that a symbolic link `packed-refs` leads to. The file is opened anew under the lock. Its
@@ -17,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use super::loose::{held, lock_path};
 use crate::fs::{self, Locker, Patience, Sharing, Temporary, Unspliced, is_nothing, splice, sync_dir, sync_file};
 use crate::model::{Error, HashKind, Interrupt, Result};
-use crate::packed::{Base, Checker, Flaw, Plan, Stop, Unread};
+use crate::packed::{Base, Flaw, Plan, Stop, Unread};
 
 /// Links that git follows from `packed-refs` to the file.
 const MOST_LINKS: usize = 5;
@@ -32,7 +33,8 @@ pub(super) struct PackedRefs {
     sharing: Sharing,
     /// The file as it was opened, if it is large.
     old: Option<File>,
-    /// Dropped in this order: the new file goes before the lock.
+    /// Dropped in this order: new files go before the lock.
+    old_values: Option<Temporary>,
     staged: Option<Temporary>,
     lock: Option<Temporary>,
     replaced: Option<Replaced>,
@@ -54,7 +56,15 @@ impl Drop for Replaced {
 impl PackedRefs {
     /// The file below a directory, which is not locked yet.
     pub(super) fn below(dir: &Path, sharing: Sharing) -> Self {
-        Self { path: resolve(dir.join("packed-refs")), sharing, old: None, staged: None, lock: None, replaced: None }
+        Self {
+            path: resolve(dir.join("packed-refs")),
+            sharing,
+            old: None,
+            old_values: None,
+            staged: None,
+            lock: None,
+            replaced: None,
+        }
     }
 
     /// Where it is.
@@ -127,13 +137,13 @@ impl PackedRefs {
     pub(super) fn unspliced(&self, base: &Base, unspliced: Unspliced<Flaw>, origin: impl Fn(usize) -> usize) -> Error {
         match unspliced {
             Unspliced::Read(source) => self.not_read(source),
-            Unspliced::Write(source) => Error::Io { path: self.new_path(), source },
+            Unspliced::Write(source) => Error::Io { path: beside(&self.path, ".new"), source },
             Unspliced::Flaw(Flaw { offset, reason }) => base.damage(origin(offset), reason).in_file(self.path.clone()),
             Unspliced::Interrupted => Stop::Interrupted.in_file(self.path.clone()),
         }
     }
 
-    /// Writes the new file.
+    /// Writes the new file, at a later time than another one; returns its own.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for damage in what is kept, a name that stands in several records among it; [`Error::Locked`] if
@@ -142,28 +152,70 @@ impl PackedRefs {
         &mut self,
         base: &Base,
         plan: &Plan,
-        last_change: Option<SystemTime>,
+        than: Option<SystemTime>,
         sync: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
-        let path = self.new_path();
-        let failed = |source: std::io::Error| match source.kind() {
-            // Left behind by somebody who was stopped: only they could say whether it may go.
-            ErrorKind::AlreadyExists => held(&path),
-            _ => Error::Io { path: path.clone(), source },
-        };
-        let (staged, file) = Temporary::create(&path, self.sharing).map_err(failed)?;
-        let mut checker = Checker::new(base.hash(), plan.header_len());
-        splice(base, plan.steps(), &mut checker, Some((&file, &path)), interrupt)
-            .map_err(|unspliced| self.unspliced(base, unspliced, |offset| plan.origin(offset)))?;
-        if let Some(last_change) = last_change {
-            make_later(&file, last_change, &path).map_err(failed)?;
-        }
-        if sync {
-            sync_file(&file, &path).map_err(failed)?;
-        }
+        let path = beside(&self.path, ".new");
+        let (staged, _) = self.write(&path, base, plan, than, sync, interrupt)?;
         self.staged = Some(staged);
         Ok(())
+    }
+
+    /// Writes the file that comes before the new one; returns its time.
+    ///
+    /// # Errors
+    /// As [`Self::stage`].
+    pub(super) fn stage_old_values(
+        &mut self,
+        base: &Base,
+        plan: &Plan,
+        than: Option<SystemTime>,
+        sync: bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<SystemTime> {
+        let path = beside(&self.path, ".refspan");
+        // Under the lock nobody makes one but us: it is what is left of a process that was killed.
+        fs::remove(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        let (staged, time) = self.write(&path, base, plan, than, sync, interrupt)?;
+        self.old_values = Some(staged);
+        Ok(time)
+    }
+
+    fn write(
+        &self,
+        path: &Path,
+        base: &Base,
+        plan: &Plan,
+        than: Option<SystemTime>,
+        sync: bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Temporary, SystemTime)> {
+        let failed = |source: std::io::Error| match source.kind() {
+            // Left behind by somebody who was stopped: only they could say whether it may go.
+            ErrorKind::AlreadyExists => held(path),
+            _ => Error::Io { path: path.to_owned(), source },
+        };
+        let (staged, file) = Temporary::create(path, self.sharing).map_err(failed)?;
+        splice(base, plan.steps(), &mut plan.checker(base), Some((&file, path)), interrupt)
+            .map_err(|unspliced| self.unspliced(base, unspliced, |offset| plan.origin(offset)))?;
+        if let Some(than) = than {
+            make_later(&file, than, path).map_err(failed)?;
+        }
+        let time = file.metadata().and_then(|meta| meta.modified()).map_err(failed)?;
+        if sync {
+            sync_file(&file, path).map_err(failed)?;
+        }
+        Ok((staged, time))
+    }
+
+    /// Puts the file with old values, if there is one, in the place of the old one.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn publish_old_values(&mut self, sync: bool) -> Result<()> {
+        let staged = self.old_values.take();
+        self.rename(staged, sync)
     }
 
     /// Puts the new file in the place of the old one.
@@ -171,21 +223,27 @@ impl PackedRefs {
     /// # Errors
     /// [`Error::Io`].
     pub(super) fn publish(&mut self, sync: bool) -> Result<()> {
-        let Some(mut staged) = self.staged.take() else { return Ok(()) };
+        let staged = self.staged.take();
+        self.rename(staged, sync)
+    }
+
+    fn rename(&mut self, staged: Option<Temporary>, sync: bool) -> Result<()> {
+        let Some(mut staged) = staged else { return Ok(()) };
         let failed = |source| Error::Io { path: self.path.clone(), source };
         staged.rename(&self.path).map_err(failed)?;
-        self.replaced = self.old.take().map(|old| Replaced(Some(old)));
+        self.replaced = self.replaced.take().or_else(|| self.old.take().map(|old| Replaced(Some(old))));
         if sync && let Some(dir) = self.path.parent() {
             sync_dir(dir).map_err(failed)?;
         }
         Ok(())
     }
+}
 
-    fn new_path(&self) -> PathBuf {
-        let mut path = self.path.as_os_str().to_owned();
-        path.push(".new");
-        path.into()
-    }
+/// A file beside another one.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }
 
 /// Where symbolic links lead to, as far as git follows them.

@@ -2,13 +2,11 @@
 
 use std::time::SystemTime;
 
-use super::Durability;
 use super::held::{LooseStep, Update};
 use super::loose::Loose;
 use super::prepare::Work;
 use super::rewrite::{self, Change};
-use crate::fs;
-use crate::model::{Error, Oid, Result, Verb};
+use crate::model::{Result, Verb};
 use crate::packed::{Base, Plan, Site};
 
 impl<'a> Work<'a> {
@@ -52,47 +50,40 @@ impl<'a> Work<'a> {
         rewrite::plan(&self.held.packed, base, changes.into_iter(), &self.repository.objects, self.interrupt)
     }
 
-    /// Packs the loose refs that a batch changes at the values that they have, and removes them: then the one rename that
-    /// follows decides over all of the batch. Returns whether there were any.
-    pub(super) fn pack_loose(&mut self, base: &Base, sites: &[Site], last_change: Option<SystemTime>) -> Result<bool> {
+    /// Writes a file in which the loose refs that a batch changes are packed at the values that they have. It takes the place
+    /// of packed-refs first, then those loose refs go: then one rename decides over all of the batch. Returns its time.
+    pub(super) fn stage_old_values(
+        &mut self,
+        base: &Base,
+        sites: &[Site],
+        than: Option<SystemTime>,
+    ) -> Result<Option<SystemTime>> {
         if !self.is_packed_placement() {
-            return Ok(false);
+            return Ok(than);
         }
-        let is_touched =
-            |update: &&Update| update.step == LooseStep::Remove || self.change(update, &sites[update.edit]).is_some();
-        let touched: Vec<_> =
-            self.held.refs.updates.iter().enumerate().filter(|(_, update)| is_touched(update)).collect();
-        let loose: Vec<(usize, Oid)> = touched
-            .into_iter()
-            .filter_map(|(at, update)| match update.loose {
-                Loose::Oid(oid) => Some((at, oid)),
-                _ => None,
-            })
-            .collect();
-        if loose.is_empty() {
-            return Ok(false);
+        let mut changes = Vec::new();
+        for update in &mut self.held.refs.updates {
+            let (site, edit) = (&sites[update.edit], &self.edits[update.edit]);
+            let Loose::Oid(oid) = update.loose else { continue };
+            let is_touched = match edit.verb {
+                Verb::Delete => true,
+                Verb::Create | Verb::Update => edit.new != Some(oid),
+                Verb::Verify => false,
+            };
+            if is_touched {
+                update.step = LooseStep::Prune;
+                // A null object id is no value to keep.
+                if !oid.is_zero() {
+                    changes.push((Change { name: &edit.name, new: Some(oid) }, site));
+                }
+            }
         }
-        let changes: Vec<_> = loose
-            .iter()
-            // A null object id is no value to keep.
-            .filter(|(_, oid)| !oid.is_zero())
-            .map(|(at, oid)| {
-                let update = &self.held.refs.updates[*at];
-                (Change { name: &self.edits[update.edit].name[..], new: Some(*oid) }, &sites[update.edit])
-            })
-            .collect();
+        if changes.is_empty() {
+            return Ok(than);
+        }
         let objects = &self.repository.objects;
         let plan = rewrite::plan(&self.held.packed, base, changes.into_iter(), objects, self.interrupt)?;
         let sync = self.syncs();
-        self.held.packed.stage(base, &plan, last_change, sync, self.interrupt)?;
-        self.held.packed.publish(self.options.durability == Durability::Full)?;
-        for (at, _) in loose {
-            let update = &mut self.held.refs.updates[at];
-            if let Some(path) = &update.path {
-                fs::remove(path).map_err(|source| Error::Io { path: path.clone(), source })?;
-            }
-            (update.loose, update.step) = (Loose::Absent, LooseStep::Stay);
-        }
-        Ok(true)
+        self.held.packed.stage_old_values(base, &plan, than, sync, self.interrupt).map(Some)
     }
 }

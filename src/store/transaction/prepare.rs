@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::held::{Prepared, Update, described};
 use super::locking::{LockedRefs, Locking};
+use super::loose::Loose;
 use super::packed::PackedRefs;
 use super::refuse::refuse_repository;
 use super::{Durability, Options, Placement, Planned, fault};
@@ -54,9 +55,13 @@ fn refuse_second_name(edits: &[Edit], location: &Location) -> Result<()> {
 pub(super) fn plan(store: &Store, edits: &[Edit], options: &Options, interrupt: Interrupt<'_>) -> Result<Planned> {
     let mut work = Work::new(store, edits, options, interrupt)?;
     let (base, _) = work.held.packed.open(store.repository().location.hash(), work.interrupt)?;
-    let sites = work.sites(&base)?;
+    let (sites, mut buffer) = (work.sites(&base)?, Vec::new());
     for number in work.order.clone() {
-        let update = Update::of(number, work.edit(number), &work.repository.location);
+        let mut update = Update::of(number, work.edit(number), &work.repository.location);
+        if let Some(path) = &update.path {
+            update.loose = Loose::read(path, work.repository.location.hash(), &mut buffer)?;
+        }
+        update.step = work.loose_step(&update, &sites[number]);
         work.held.refs.updates.push(update);
     }
     let is_rewritten = work.is_rewritten(&sites);
@@ -78,6 +83,7 @@ pub(super) fn prepare(
     let mut work = Work::new(store, edits, options, interrupt)?;
     work.refuse()?;
     work.check_values()?;
+    work.reject_case_conflicts();
     work.lock_refs()?;
     let takes_packed_lock = work.takes_packed_lock();
     if takes_packed_lock {
@@ -85,8 +91,8 @@ pub(super) fn prepare(
         work.held.packed.lock(patience, work.interrupt)?;
     }
     // Loose refs were read before: what is packed meanwhile is in this file or a later one.
-    let (mut base, mut last_change) = work.held.packed.open(work.repository.location.hash(), work.interrupt)?;
-    let mut sites = work.sites(&base)?;
+    let (base, last_change) = work.held.packed.open(work.repository.location.hash(), work.interrupt)?;
+    let sites = work.sites(&base)?;
     work.compare(&base, &sites)?;
     if options.is_atomic
         && let Some(first) = work.rejected.keys().min().copied()
@@ -96,13 +102,10 @@ pub(super) fn prepare(
     }
     work.drop_rejected();
     if takes_packed_lock && work.is_rewritten(&sites) {
-        if work.pack_loose(&base, &sites, last_change)? {
-            (base, last_change) = work.held.packed.open(work.repository.location.hash(), work.interrupt)?;
-            sites = work.sites(&base)?;
-        }
         let plan = work.plan(&base, &sites)?;
+        let than = work.stage_old_values(&base, &sites, last_change)?;
         let sync = work.syncs();
-        work.held.packed.stage(&base, &plan, last_change, sync, work.interrupt)?;
+        work.held.packed.stage(&base, &plan, than, sync, work.interrupt)?;
         work.held.plan = Some(plan);
     }
     let mut rejected: Vec<_> = work.rejected.into_iter().collect();

@@ -29,12 +29,14 @@ pub(super) fn plan<'a>(
     interrupt: Interrupt<'_>,
 ) -> Result<Plan> {
     let mut lookup = Lookup { objects, asker: OnceCell::new(), no_tags: Known::new() };
+    let changes: Vec<_> = changes.collect();
+    let gone: Vec<_> = changes.iter().map(|(_, site)| site.span.clone()).filter(|span| !span.is_empty()).collect();
     let (mut patches, mut claims) = base
-        .peeled(&mut |oid| lookup.peel(oid), interrupt)
+        .peeled(&gone, &mut |oid| lookup.peel(oid), interrupt)
         .map_err(|unspliced| packed.unspliced(base, unspliced, |offset| base.body().start.saturating_add(offset)))?;
     for (Change { name, new }, site) in changes {
         let put = match new {
-            None => Put::Nothing,
+            None => Put::Nothing(name.to_vec()),
             Some(oid) => {
                 let target = match lookup.peel(&oid) {
                     Peel::To(target) => Some(target),
