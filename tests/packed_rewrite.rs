@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use generator::{Random, Ref, SORTED, for_each_file, generate_many, with_duplicates, write};
 use refspan::fs::{Call, Step, Unspliced, splice, watch};
 use refspan::model::HashKind;
-use refspan::packed::{Base, Checker, Header, Plan};
+use refspan::packed::{Base, Header, Plan};
 use rewrite::{
     Edits, Failure, PIECE, edited, edits, file, has_split_parts, header_line, numbered, numbered_name, open, patches,
     rewritten, spliced,

@@ -48,14 +48,19 @@ fn make_dir(dir: &Path, sharing: Sharing) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn remove_empty_tree(dir: &Path) -> io::Result<bool> {
-    let mut is_empty = true;
-    for (name, kind) in list(dir)? {
-        is_empty &= kind.is_dir() && remove_empty_tree(&dir.join(name))?;
+    // Not by recursion: paths can be two thousand levels deep.
+    let mut dirs = vec![dir.to_owned()];
+    let mut at = 0;
+    while let Some(dir) = dirs.get(at).cloned() {
+        dirs.extend(list(&dir)?.into_iter().filter(|(_, kind)| kind.is_dir()).map(|(name, _)| dir.join(name)));
+        at += 1;
     }
-    if !is_empty {
-        return Ok(false);
+    // Those that lie deeper were found later.
+    let mut is_gone = false;
+    for dir in dirs.iter().rev() {
+        is_gone = remove_if_empty(dir)?;
     }
-    remove_if_empty(dir)
+    Ok(is_gone)
 }
 
 /// Removes a directory if it is empty, and says whether it is gone.
@@ -67,7 +72,8 @@ pub fn remove_if_empty(dir: &Path) -> io::Result<bool> {
     match remove_dir(dir) {
         Ok(()) => Ok(true),
         Err(error) => match error.kind() {
-            ErrorKind::NotFound => Ok(true),
+            // Gone, or never made: there can be none of that name.
+            ErrorKind::NotFound | ErrorKind::InvalidFilename => Ok(true),
             // The third is what POSIX allows for the first, too.
             ErrorKind::DirectoryNotEmpty
             | ErrorKind::NotADirectory
@@ -83,11 +89,14 @@ pub fn remove_if_empty(dir: &Path) -> io::Result<bool> {
 /// # Errors
 /// What the system says.
 pub fn first_file(dir: &Path) -> io::Result<Option<PathBuf>> {
-    for (name, kind) in list(dir)? {
-        let path = dir.join(name);
-        let found = if kind.is_dir() { first_file(&path)? } else { Some(path) };
-        if found.is_some() {
-            return Ok(found);
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for (name, kind) in list(&dir)? {
+            let path = dir.join(name);
+            if !kind.is_dir() {
+                return Ok(Some(path));
+            }
+            dirs.push(path);
         }
     }
     Ok(None)

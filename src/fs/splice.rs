@@ -9,7 +9,9 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::iter::Peekable;
 use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -124,34 +126,29 @@ pub fn splice<'a, C: Check>(
 ) -> Result<(), Unspliced<C::Flaw>> {
     let steps: Vec<_> = steps.into_iter().collect();
     let len = steps.iter().fold(0_usize, |len, step| len.saturating_add(step.len()));
-    let Some((file, path)) = into else { return pump(from, steps, check, &mut Sink::Nothing, interrupt) };
-    if len < WORTH_A_THREAD || thread::available_parallelism().map_or(1, NonZero::get) == 1 {
-        return pump(from, steps, check, &mut Sink::File(file, path), interrupt);
+    let has_thread =
+        into.is_some() && len >= WORTH_A_THREAD && thread::available_parallelism().map_or(1, NonZero::get) > 1;
+    let mut pump = Pump {
+        steps: steps.into_iter().peekable(),
+        from: Reader { from, ahead: Vec::new(), at: 0 },
+        buffer: vec![0; PIECE],
+        filled: 0,
+    };
+    let mut written = 0;
+    loop {
+        let is_done = match into {
+            None => pump.run(check, &mut Sink::Nothing)?,
+            Some((file, path)) if has_thread => pump.run_beside(check, file, path, &mut written)?,
+            Some((file, path)) => pump.run(check, &mut Sink::File(file, path))?,
+        };
+        if is_done {
+            return Ok(());
+        }
+        // Not while there is a thread: a signal handler may fork, and the child has none.
+        if !interrupt() {
+            return Err(Unspliced::Interrupted);
+        }
     }
-    thread::scope(|scope| {
-        let (pieces, to_write) = sync_channel::<(Vec<u8>, usize)>(WAITING);
-        let (written, done) = sync_channel(WAITING + 1);
-        let write = move || {
-            let (mut at, mut begun) = (0, 0);
-            for (buffer, len) in to_write {
-                let result = write_all(file, buffer.get(..len).unwrap_or_default(), path);
-                at += len;
-                if at - begun >= WORTH_A_THREAD {
-                    begin_write_out(file, begun, at);
-                    begun = at;
-                }
-                if written.send(result.map(|()| buffer)).is_err() {
-                    break;
-                }
-            }
-        };
-        let mut sink = match thread::Builder::new().spawn_scoped(scope, write) {
-            Ok(_) => Sink::Thread(Some(pieces), done, 0),
-            // No thread to be had.
-            Err(_) => Sink::File(file, path),
-        };
-        pump(from, steps, check, &mut sink, interrupt)
-    })
 }
 
 /// Has the system begin to put what was written on disk, and waits for nothing.
@@ -212,45 +209,86 @@ impl Sink<'_> {
     }
 }
 
-fn pump<C: Check>(
-    from: &impl ReadAt,
-    steps: Vec<Step<'_>>,
-    check: &mut C,
-    sink: &mut Sink<'_>,
-    interrupt: Interrupt<'_>,
-) -> Result<(), Unspliced<C::Flaw>> {
-    let mut steps = steps.into_iter().peekable();
-    let mut from = Reader { from, ahead: Vec::new(), at: 0 };
-    let mut buffer = vec![0; PIECE];
-    let mut filled = 0;
-    for pieces in 1_usize.. {
-        while filled < buffer.len() {
-            let Some(step) = steps.peek_mut() else { break };
-            let room = buffer.get_mut(filled..).unwrap_or_default();
-            let taken = take(step, &mut from, room).map_err(Unspliced::Read)?;
-            filled = filled.saturating_add(taken);
-            if step.len() == 0 {
-                steps.next();
+/// What is on its way.
+struct Pump<'a, R> {
+    steps: Peekable<std::vec::IntoIter<Step<'a>>>,
+    from: Reader<'a, R>,
+    buffer: Vec<u8>,
+    filled: usize,
+}
+
+impl<R: ReadAt> Pump<'_, R> {
+    /// Moves pieces on, as many as there may be between two questions to the interrupt, and says whether those were all.
+    fn run<C: Check>(&mut self, check: &mut C, sink: &mut Sink<'_>) -> Result<bool, Unspliced<C::Flaw>> {
+        for _ in 0..BREATH {
+            while self.filled < self.buffer.len() {
+                let Some(step) = self.steps.peek_mut() else { break };
+                let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
+                let taken = take(step, &mut self.from, room).map_err(Unspliced::Read)?;
+                self.filled = self.filled.saturating_add(taken);
+                if step.len() == 0 {
+                    self.steps.next();
+                }
             }
+            let is_last = self.steps.peek().is_none();
+            let piece = self.buffer.get_mut(..self.filled).unwrap_or_default();
+            let checked = check.check(piece, is_last).map_err(Unspliced::Flaw)?;
+            // What is not whole yet begins the next piece.
+            let rest = self.buffer.get(checked..self.filled).unwrap_or_default().to_vec();
+            self.buffer = sink.put(std::mem::take(&mut self.buffer), checked).map_err(Unspliced::Write)?;
+            if is_last {
+                sink.finish().map_err(Unspliced::Write)?;
+                return Ok(true);
+            }
+            self.filled = rest.len();
+            // A record may be longer than a buffer.
+            let len = self.buffer.len().max(PIECE).max(rest.len().saturating_mul(2));
+            let more = self.buffer.try_reserve_exact(len.saturating_sub(self.buffer.len()));
+            more.map_err(|_| Unspliced::Write(ErrorKind::OutOfMemory.into()))?;
+            self.buffer.resize(len, 0);
+            self.buffer.get_mut(..rest.len()).unwrap_or_default().copy_from_slice(&rest);
         }
-        let is_last = steps.peek().is_none();
-        let checked = check.check(buffer.get_mut(..filled).unwrap_or_default(), is_last).map_err(Unspliced::Flaw)?;
-        // What is not whole yet begins the next piece.
-        let rest = buffer.get(checked..filled).unwrap_or_default().to_vec();
-        buffer = sink.put(buffer, checked).map_err(Unspliced::Write)?;
-        if is_last {
-            return sink.finish().map_err(Unspliced::Write);
-        }
-        filled = rest.len();
-        // A record may be longer than a buffer.
-        let len = buffer.len().max(PIECE).max(filled.saturating_mul(2));
-        buffer.resize(len, 0);
-        buffer.get_mut(..filled).unwrap_or_default().copy_from_slice(&rest);
-        if pieces.is_multiple_of(BREATH) && !interrupt() {
-            return Err(Unspliced::Interrupted);
-        }
+        sink.finish().map_err(Unspliced::Write)?;
+        Ok(false)
     }
-    Ok(())
+
+    /// The same, while a thread writes.
+    fn run_beside<C: Check>(
+        &mut self,
+        check: &mut C,
+        file: &File,
+        path: &Path,
+        written: &mut usize,
+    ) -> Result<bool, Unspliced<C::Flaw>> {
+        thread::scope(|scope| {
+            let (pieces, to_write) = sync_channel::<(Vec<u8>, usize)>(WAITING);
+            let (done_with, done) = sync_channel(WAITING + 1);
+            let (mut at, mut begun) = (*written, *written);
+            let write = move || {
+                for (buffer, len) in to_write {
+                    let result = write_all(file, buffer.get(..len).unwrap_or_default(), path);
+                    at += len;
+                    if at - begun >= WORTH_A_THREAD {
+                        begin_write_out(file, begun, at);
+                        begun = at;
+                    }
+                    if done_with.send(result.map(|()| buffer)).is_err() {
+                        break;
+                    }
+                }
+                at
+            };
+            match thread::Builder::new().spawn_scoped(scope, write) {
+                Ok(thread) => {
+                    let is_done = self.run(check, &mut Sink::Thread(Some(pieces), done, 0));
+                    *written = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+                    is_done
+                }
+                // No thread to be had.
+                Err(_) => self.run(check, &mut Sink::File(file, path)),
+            }
+        })
+    }
 }
 
 /// Moves some bytes of a step into the room for them, and leaves the rest of the step.

@@ -13,6 +13,8 @@ use crate::model::{HashKind, Interrupt, Span};
 
 /// Bytes of the first read: no header is longer, unless somebody means harm.
 const HEAD: usize = 4 << 10;
+/// Bytes of the reads that look for lines.
+const PIECE: usize = 256 << 10;
 /// Bytes that are read between two questions to the interrupt.
 const BREATH: usize = 16 << 20;
 
@@ -71,7 +73,16 @@ impl Base {
         if header.sorted {
             let base = Self { content: Content::File(file), header, body: header.len..len, hash };
             if !base.body.is_empty() {
-                Locator::new(&base).record_at(base.body.end.saturating_sub(1))?;
+                let last = base.body.end.saturating_sub(1);
+                // Before a line is looked for that has no end.
+                let mut byte = [0];
+                base.read_exact_at(&mut byte, last)?;
+                if byte == *b"\n" {
+                    Locator::new(&base).record_at(last)?;
+                } else {
+                    let line = base.last_line()?;
+                    return Err(base.damage(line, Reason::Unterminated).into());
+                }
             }
             return Ok(base);
         }
@@ -88,6 +99,21 @@ impl Base {
         let header = Header { peeled: true, fully_peeled: true, sorted: true, len: 0 };
         let snapshot = Snapshot::empty(hash);
         Self { content: Content::Memory(Box::new(snapshot)), header, body: 0..0, hash }
+    }
+
+    /// Where the last line begins.
+    fn last_line(&self) -> io::Result<usize> {
+        let (mut end, mut buffer) = (self.body.end, vec![0; PIECE]);
+        while end > self.body.start {
+            let start = end.saturating_sub(buffer.len()).max(self.body.start);
+            let piece = buffer.get_mut(..end.saturating_sub(start)).unwrap_or_default();
+            self.read_exact_at(piece, start)?;
+            if let Some(lf) = memchr::memrchr(b'\n', piece) {
+                return Ok(start.saturating_add(lf).saturating_add(1));
+            }
+            end = start;
+        }
+        Ok(self.body.start)
     }
 
     /// What its first line claims.
@@ -115,7 +141,7 @@ impl Base {
         if let Content::Memory(snapshot) = &self.content {
             return snapshot.damage(offset, reason);
         }
-        let (mut line, mut at, mut buffer) = (1_usize, 0_usize, vec![0; HEAD]);
+        let (mut line, mut at, mut buffer) = (1_usize, 0_usize, vec![0; PIECE]);
         while at < offset {
             let len = offset.saturating_sub(at).min(buffer.len());
             let Ok(len @ 1..) = self.read_at(buffer.get_mut(..len).unwrap_or_default(), at) else { break };
@@ -141,12 +167,12 @@ impl ReadAt for Base {
 }
 
 /// The first line, if it can be a header, and more.
-fn read_head(file: &dyn ReadAt, len: usize) -> io::Result<Vec<u8>> {
+fn read_head(file: &dyn ReadAt, len: usize) -> Result<Vec<u8>, Unread> {
     let mut head = Vec::new();
     loop {
         let want = head.len().saturating_mul(2).max(HEAD).min(len);
         let from = head.len();
-        head.resize(want, 0);
+        grow(&mut head, want)?;
         file.read_exact_at(head.get_mut(from..).unwrap_or_default(), from)?;
         if head.len() == len || head.first() != Some(&b'#') || head.contains(&b'\n') {
             return Ok(head);
@@ -159,12 +185,18 @@ fn read_all(file: &dyn ReadAt, len: usize, interrupt: Interrupt<'_>) -> Result<V
     while all.len() < len {
         let from = all.len();
         let piece = len.saturating_sub(from).min(BREATH);
-        all.try_reserve_exact(piece).map_err(|_| Unread::Stop(Stop::OutOfMemory))?;
-        all.resize(from.saturating_add(piece), 0);
+        grow(&mut all, from.saturating_add(piece))?;
         file.read_exact_at(all.get_mut(from..).unwrap_or_default(), from)?;
         if !interrupt() {
             return Err(Unread::Stop(Stop::Interrupted));
         }
     }
     Ok(all)
+}
+
+/// Makes a buffer as long as this, if there is memory.
+pub(super) fn grow(buffer: &mut Vec<u8>, len: usize) -> Result<(), Unread> {
+    buffer.try_reserve_exact(len.saturating_sub(buffer.len())).map_err(|_| Unread::Stop(Stop::OutOfMemory))?;
+    buffer.resize(len, 0);
+    Ok(())
 }

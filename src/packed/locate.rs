@@ -4,6 +4,7 @@
 //! window of the file that the next search may find its name in too. So one name costs O(log n) comparisons and reads, and
 //! many close to each other little more than a walk over the records between them.
 
+use super::base::grow;
 use super::search::{partition_point, record_start};
 use super::{Base, Damage, Record, Unread};
 use crate::fs::ReadAt;
@@ -151,7 +152,7 @@ impl<'a> Locator<'a> {
     }
 
     fn read(&mut self, span: Span) -> Result<(), Unread> {
-        self.window.resize(span.len(), 0);
+        grow(&mut self.window, span.len())?;
         self.at = span;
         let read = self.base.read_exact_at(&mut self.window, self.at.start);
         read.map_err(|error| {

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::error::to_py;
-use crate::model::{Interrupt, Result};
+use crate::model::{Error, Interrupt, Result};
 
 /// Runs `work` detached from Python. Its interrupt runs pending signal handlers, and stops it if one raises.
 ///
 /// Python runs them in its main thread only. Other threads do not ask: they would wait for the GIL in vain, and in a
 /// daemon thread the interpreter may be gone by then. When it is about to end, that stops them.
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough in its lifetime")]
 pub(super) fn bulk<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send) -> PyResult<T> {
     let hears_signals = is_main_thread(py)?;
     let mut raised = None;
@@ -21,12 +21,17 @@ pub(super) fn bulk<T: Send>(py: Python<'_>, work: impl FnOnce(Interrupt<'_>) -> 
             if !hears_signals {
                 return !IS_ENDING.load(Ordering::Relaxed);
             }
-            raised = Python::attach(|py| py.check_signals()).err();
+            // There is none to attach to at the very end of the interpreter.
+            raised = Python::try_attach(|py| py.check_signals().err()).flatten();
             raised.is_none()
         })
     });
     match raised {
         Some(exception) => Err(exception),
+        None if IS_ENDING.load(Ordering::Relaxed) && matches!(result, Err(Error::Interrupted)) => {
+            // A thread ends by this without a word.
+            Err(PySystemExit::new_err(()))
+        }
         None => result.map_err(|error| to_py(py, error)),
     }
 }

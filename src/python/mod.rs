@@ -35,9 +35,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::error::errors(module.py())?;
         module.add("ANY", super::edit::any(module.py())?)?;
-        // What holds locks when the interpreter ends may never be dropped.
-        let abort = module.getattr("abort_all")?;
-        module.py().import("atexit")?.call_method1("register", (abort,)).map(|_| ())
+        super::transaction::abort_at_exit(module)
     }
 
     #[pymodule_export]

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::args::{self, Name};
 use super::bulk::{bulk, stop_threads};
@@ -73,6 +75,17 @@ pub(super) fn abort_all(py: Python<'_>) {
             }
         }
     });
+}
+
+/// Has it called when the interpreter ends: what holds locks then may never be dropped. In the first interpreter that there is
+/// alone: when another one ends, this one and its threads go on.
+pub(super) fn abort_at_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if IS_REGISTERED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let abort = module.getattr("abort_all")?;
+    module.py().import("atexit")?.call_method1("register", (abort,)).map(|_| ())
 }
 
 /// The options, as Python spells them.
@@ -301,6 +314,18 @@ impl Transaction {
             State::Committed | State::Aborted => {}
         }
         Ok(false)
+    }
+
+    /// The exceptions may have been raised, and then hold the frames that hold this.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(rejected) = self.rejected.try_lock() else { return Ok(()) };
+        rejected.iter().try_for_each(|(edit, error)| visit.call(edit).and_then(|()| visit.call(error)))
+    }
+
+    fn __clear__(&self) {
+        if let Ok(mut rejected) = self.rejected.try_lock() {
+            rejected.clear();
+        }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

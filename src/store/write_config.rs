@@ -54,7 +54,8 @@ impl WriteConfig {
         Self {
             ref_patience: patience("core.filesRefLockTimeout", 100),
             packed_patience: patience("core.packedRefsTimeout", 1000),
-            sharing: sharing(text("core.sharedRepository").as_deref(), is_true("core.sharedRepository")),
+            // What means nothing shares nothing.
+            sharing: text("core.sharedRepository").and_then(|value| Sharing::parse(&value)).unwrap_or(Sharing::Umask),
             syncs_refs: text("core.fsync").is_some_and(|components| syncs_refs(&components)),
             ignores_case: is_true("core.ignoreCase").unwrap_or(false),
             log_updates,
@@ -80,15 +81,6 @@ fn work_tree(all: &File, dirs: &GitDirs) -> Option<PathBuf> {
 
 fn of_millis(time: u64) -> Patience {
     Patience::For(Duration::from_millis(time))
-}
-
-/// What is no number and no word for a mode can still be a word for yes.
-fn sharing(value: Option<&str>, is_true: Option<bool>) -> Sharing {
-    match (value.and_then(Sharing::parse), is_true) {
-        (Some(sharing), _) => sharing,
-        (None, Some(true)) => Sharing::Add(0o660),
-        (None, _) => Sharing::Umask,
-    }
 }
 
 /// A repository without a work tree. A linked worktree has one.

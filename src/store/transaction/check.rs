@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use gix_object::Kind;
 
 use super::conflicts;
+use super::fault;
 use super::prepare::Work;
 use super::refuse::Refuser;
-use crate::model::{Error, Place, Result, Scope, Value};
+use crate::model::{Error, Place, Result, Scope, Value, Verb};
 use crate::store::known::Known;
+
+/// Bytes of a path.
+const LONGEST_PATH: usize = 4 << 10;
 
 impl Work<'_> {
     /// Refuses what is not supported yet, and names that are one file.
@@ -18,6 +22,10 @@ impl Work<'_> {
         for (count, number) in self.order.clone().into_iter().enumerate() {
             self.breathe(count)?;
             let edit = self.edit(number);
+            // What could be known when it was given may have changed: a worktree may be gone.
+            if let Some(reason) = fault(edit, &repository.location).filter(|_| edit.verb != Verb::Delete) {
+                return Err(Error::RefName { name: edit.name.clone(), reason });
+            }
             refuser.refuse(edit)?;
             if self.is_packed_placement() && Place::of(&edit.name).scope != Scope::Shared {
                 let reason = format!("refs of one worktree's own are never packed: {}", edit.name.escape_ascii());
@@ -36,7 +44,8 @@ impl Work<'_> {
         let mut names: HashMap<Vec<u8>, &[u8]> = HashMap::new();
         let mut dirs: HashMap<Vec<u8>, &[u8]> = HashMap::new();
         for (number, edit) in self.edits.iter().enumerate() {
-            if self.rejected.contains_key(&number) {
+            // A longer name than any path fails by itself.
+            if self.rejected.contains_key(&number) || edit.name.len() > LONGEST_PATH {
                 continue;
             }
             let lower = edit.name.to_ascii_lowercase();

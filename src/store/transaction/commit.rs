@@ -16,9 +16,13 @@ use std::path::Path;
 
 use super::Durability;
 use super::compare::clear;
+use super::conflicts::conflict;
 use super::held::{LooseStep, Prepared};
-use crate::fs::{self, sync_dir};
+use crate::fs::{self, Temporary, sync_dir};
 use crate::model::{Error, Result};
+
+/// How often a directory in the place of a ref is removed that others make anew.
+const TRIES: usize = 16;
 
 impl Prepared {
     /// Makes the edits.
@@ -29,14 +33,7 @@ impl Prepared {
         let sync = durability == Durability::Full;
         for update in &mut self.refs.updates {
             if let (LooseStep::Publish, Some(path), Some(lock)) = (update.step, &update.path, &mut update.lock) {
-                let failed = |source| Error::Io { path: path.clone(), source };
-                match lock.rename(path) {
-                    Err(error) if is_directory(&error) => {
-                        clear(&update.name, path)?;
-                        lock.rename(path).map_err(failed)?;
-                    }
-                    published => published.map_err(failed)?,
-                }
+                publish(&update.name, path, lock)?;
             }
         }
         if sync {
@@ -77,10 +74,25 @@ impl Prepared {
             }
         }
         for dir in dirs.into_iter().rev() {
-            sync_dir(dir).map_err(|source| Error::Io { path: dir.to_owned(), source })?;
+            match sync_dir(dir) {
+                // Somebody has deleted what was in it since.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                done => done.map_err(|source| Error::Io { path: dir.to_owned(), source })?,
+            }
         }
         Ok(())
     }
+}
+
+/// Puts a lock in the place of the ref, where others may make and remove directories meanwhile.
+fn publish(name: &[u8], path: &Path, lock: &mut Temporary) -> Result<()> {
+    for _ in 0..TRIES {
+        match lock.rename(path) {
+            Err(error) if is_directory(&error) => clear(name, path)?,
+            done => return done.map_err(|source| Error::Io { path: path.to_owned(), source }),
+        }
+    }
+    Err(conflict(name, &[name, b"/"].concat()))
 }
 
 /// Whether a file could not be renamed because a directory is in its place.

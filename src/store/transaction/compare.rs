@@ -14,9 +14,7 @@ impl Work<'_> {
     /// Compares what each ref holds with what was expected, and decides what is done.
     pub(super) fn compare(&mut self, base: &Base, sites: &[Site]) -> Result<()> {
         let related = conflicts::among(self.edits, &self.order);
-        let is_missing = |update: &&Update| {
-            matches!(update.loose, Loose::Absent | Loose::Directory) && sites[update.edit].copies == 0
-        };
+        let is_missing = |update: &&Update| !matches!(update.loose, Loose::Oid(_)) && sites[update.edit].copies == 0;
         let missing: Vec<_> = self.held.refs.updates.iter().filter(is_missing).map(|u| (u.edit, &u.name[..])).collect();
         let in_the_way = conflicts::with_packed(base, &missing, sites);
         let in_the_way = in_the_way.map_err(|unread| self.held.packed.unread(unread))?;
@@ -86,7 +84,7 @@ impl Work<'_> {
             Verb::Create | Verb::Update if !self.is_packed_placement() && edit.new != actual(update, site) => {
                 LooseStep::Publish
             }
-            Verb::Delete if matches!(update.loose, Loose::Oid(_)) => LooseStep::Remove,
+            Verb::Delete if matches!(update.loose, Loose::Oid(_) | Loose::Dangling) => LooseStep::Remove,
             _ => LooseStep::Stay,
         }
     }

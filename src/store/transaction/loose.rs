@@ -18,6 +18,8 @@ pub(super) enum Loose {
     Absent,
     /// In its place there is a directory.
     Directory,
+    /// In its place there is a symbolic link that leads nowhere.
+    Dangling,
     /// An object id.
     Oid(Oid),
     /// The name of another ref.
@@ -38,7 +40,10 @@ impl Loose {
                 if text.starts_with(b"refs/") && is_well_formed(&text) {
                     return Ok(Self::Symref);
                 }
-                look_through(path, buffer).map_err(failed)?
+                match look_through(path, buffer).map_err(failed)? {
+                    There::Nothing => return Ok(Self::Dangling),
+                    there => there,
+                }
             }
             there => there,
         };

@@ -273,7 +273,7 @@ fn fault(edit: &Edit, location: &Location) -> Option<&'static str> {
         return Some("no path can be built from it");
     }
     if let Scope::Other(id) = Place::of(&edit.name).scope
-        && !location.other(id).is_some_and(|dir| dir.is_dir())
+        && location.other(id).is_none_or(|dir| dir.join("HEAD").symlink_metadata().is_err())
     {
         return Some("there is no such worktree");
     }

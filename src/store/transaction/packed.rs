@@ -264,5 +264,9 @@ fn make_later(file: &File, than: SystemTime, path: &Path) -> std::io::Result<()>
     if seconds(file.metadata()?.modified()?) > seconds(than) {
         return Ok(());
     }
-    fs::set_modified(file, than + Duration::from_secs(1), path)
+    match than.checked_add(Duration::from_secs(1)) {
+        Some(later) => fs::set_modified(file, later, path),
+        // There is no later time. It differs, at least.
+        None => Ok(()),
+    }
 }

@@ -64,16 +64,20 @@ impl<'a> Work<'a> {
         let mut changes = Vec::new();
         for update in &mut self.held.refs.updates {
             let (site, edit) = (&sites[update.edit], &self.edits[update.edit]);
-            let Loose::Oid(oid) = update.loose else { continue };
+            let oid = match update.loose {
+                Loose::Oid(oid) => Some(oid),
+                Loose::Dangling => None,
+                _ => continue,
+            };
             let is_touched = match edit.verb {
                 Verb::Delete => true,
-                Verb::Create | Verb::Update => edit.new != Some(oid),
+                Verb::Create | Verb::Update => edit.new != oid,
                 Verb::Verify => false,
             };
             if is_touched {
                 update.step = LooseStep::Prune;
                 // A null object id is no value to keep.
-                if !oid.is_zero() {
+                if let Some(oid) = oid.filter(|oid| !oid.is_zero()) {
                     changes.push((Change { name: &edit.name, new: Some(oid) }, site));
                 }
             }
