@@ -127,7 +127,7 @@ def test_a_branch_holds_commits_only(tmp_path: Path, name: str, kind: str) -> No
     value = objects(repo)[kind]
     with refused(repo, InvalidValueError) as caught:
         transact(repo, ("update", BOTH, repo.commits[2], ANY), ("update", name, value, ANY))
-    reason = "no such object" if kind == "missing" else "a branch holds commits only"
+    reason = "no such object" if kind == "missing" else "not a commit, as branches hold,"
     assert (caught.value.name, caught.value.value, caught.value.reason) == (name, value, reason)
 
 
@@ -137,7 +137,7 @@ def test_the_reason_is_the_same_however_often_one_object_is_given(tmp_path: Path
     edits = [("create", f"refs/heads/new-{i}", blob, None) for i in range(3)]
     done = transact(repo, *edits, ("create", "refs/tags/new", blob, None), atomic=False)
     errors = [error for _, error in done.rejected if isinstance(error, InvalidValueError)]
-    assert [error.reason for error in errors] == ["a branch holds commits only"] * 3
+    assert [error.reason for error in errors] == ["not a commit, as branches hold,"] * 3
 
 
 def test_elsewhere_any_object_will_do_if_there_is_one(tmp_path: Path) -> None:

@@ -121,6 +121,14 @@ def test_an_edit_can_be_copied_and_pickled(repo: Repository) -> None:
         Edit("update", "refs/x/\udce9", repo.commits[0], ANY),
         Edit("delete", "refs/x/a", None, repo.commits[1]),
         Edit("verify", "refs/x/a"),
+        Edit("update", "refs/x/a", repo.commits[0]),
+        Edit("delete", "refs/x/a"),
     ):
         assert copy.deepcopy(edit) == pickle.loads(pickle.dumps(edit)) == edit
         assert hash(pickle.loads(pickle.dumps(edit))) == hash(edit)
+
+
+def test_unless_told_otherwise_an_edit_expects_what_the_method_of_its_name_does(repo: Repository) -> None:
+    assert Edit("update", "refs/x/a", repo.commits[0]).old is Edit("delete", "refs/x/a").old is ANY
+    assert Edit("create", "refs/x/a", repo.commits[0]).old is Edit("verify", "refs/x/a").old is None
+    assert Edit("update", "refs/x/a", repo.commits[0], None).old is None

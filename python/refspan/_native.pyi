@@ -732,14 +732,15 @@ ANY: AnyValue
 
 @final
 class Edit:
-    """A change of one ref, as `Transaction.apply` takes it; the same as the tuple `(verb, name, new, old)`.
+    """A change of one ref, as `Transaction.apply` takes it, and the tuple `(verb, name, new, old)` too.
 
     `verb` is "create", "update", "delete" or "verify". `new` is the object id of the former two, else None. `old` is
-    `ANY`, None (the ref must not exist) or an object id; a "create" has None.
+    `ANY`, None (the ref must not exist) or an object id; by default `ANY` for "update" and "delete", None for the
+    others.
     """
 
     __match_args__: ClassVar[tuple[str, str, str, str]] = ("verb", "name", "new", "old")
-    def __new__(cls, verb: str, name: _Name, new: _Oid | None = None, old: _Old = None) -> Self:
+    def __new__(cls, verb: str, name: _Name, new: _Oid | None = None, old: _Old = ...) -> Self:
         """The edit. Raises `ValueError` for parts that do not go together, `InvalidValueError` for no object id."""
 
     @property
@@ -795,7 +796,8 @@ class Transaction:
     values where git does, into loose refs; "packed" puts all of a batch into one rewrite of packed-refs, and one rename
     decides over it. **With "packed" no other program may create refs meanwhile**: git finds a new `a/b` in the way of
     `a` by the file system alone, and a name that is created in packed-refs only slips past that. `atomic=False`: edits
-    that are refused are put into `rejected`, the others are made. `check=False`: new object ids need not exist, nor be
+    that are refused for their own sake are put into `rejected`, a `verify` among them, and the others are made; what no
+    edit can be blamed for, and what is not supported, stops all. `check=False`: new object ids need not exist, nor be
     commits under `refs/heads/`.
 
     Not yet, with an `UnsupportedError` before any lock is taken: refs in tables, symbolic refs, edits that git would
@@ -821,7 +823,11 @@ class Transaction:
         """Create a ref: it must not exist."""
 
     def update(self, name: _Name, new: _Oid, old: _Old = ...) -> None:
-        """Set a ref. `old`: what it must hold, None for nothing, by default anything."""
+        """Set a ref. `old`: what it must hold, None for nothing, by default `ANY`.
+
+        The commit raises `StaleError` if it holds something else, `RefNotFoundError` if it is gone, and for None
+        `RefExistsError` if it exists.
+        """
 
     def delete(self, name: _Name, old: AnyValue | _Oid = ...) -> None:
         """Delete a ref, loose and packed. With `old` it must hold that; without, it need not exist.

@@ -38,10 +38,10 @@ pub(super) fn any(py: Python<'_>) -> PyResult<&Bound<'_, AnyValue>> {
     Ok(ANY.get_or_try_init(py, || Py::new(py, AnyValue))?.bind(py))
 }
 
-/// A change of one ref, as `Transaction.apply` takes it; the same as the tuple `(verb, name, new, old)`.
+/// A change of one ref, as `Transaction.apply` takes it, and the tuple `(verb, name, new, old)` too.
 ///
 /// `verb` is "create", "update", "delete" or "verify". `new` is the object id of the former two, else None. `old` is
-/// `ANY`, None (the ref must not exist) or an object id; a "create" has None.
+/// `ANY`, None (the ref must not exist) or an object id; by default `ANY` for "update" and "delete", None for the others.
 #[pyclass(frozen, eq, module = "refspan")]
 #[derive(PartialEq)]
 pub(crate) struct Edit {
@@ -57,14 +57,20 @@ impl From<model::Edit> for Edit {
 #[pymethods]
 impl Edit {
     #[new]
-    #[pyo3(signature = (verb, name, new=None, old=None))]
+    #[pyo3(signature = (verb, name, new=None, old=Old::Any), text_signature = "(verb, name, new=None, old=...)")]
     fn new(
         verb: &Bound<'_, PyAny>,
         name: &Bound<'_, PyAny>,
         new: Option<Bound<'_, PyAny>>,
-        old: Option<Bound<'_, PyAny>>,
+        old: Old<'_>,
     ) -> PyResult<Self> {
-        of_parts(verb, name, new.as_ref(), old.as_ref()).map(Self::from)
+        let any = any(verb.py())?.as_any();
+        let is_changed = verb.extract::<&str>().is_ok_and(|verb| matches!(verb, "update" | "delete"));
+        let old = match &old {
+            Old::Any => Some(any).filter(|_| is_changed),
+            Old::Given(old) => Some(old).filter(|old| !old.is_none()),
+        };
+        of_parts(verb, name, new.as_ref(), old).map(Self::from)
     }
 
     #[classattr]
@@ -222,5 +228,9 @@ pub(super) fn expected(value: Option<&Bound<'_, PyAny>>, name: &[u8]) -> PyResul
     if is_symbolic || value.is_instance_of::<Symref>() {
         return Err(raise(value.py(), "UnsupportedError", ("symbolic refs cannot be expected yet",)));
     }
-    oid(value, name).map(Expected::Oid)
+    oid(value, name).map(Expected::Oid).map_err(|error| {
+        let py = value.py();
+        let is_type = error.is_instance_of::<PyTypeError>(py);
+        if is_type { PyTypeError::new_err("old is ANY, None for nothing, or an object id (or a Ref)") } else { error }
+    })
 }

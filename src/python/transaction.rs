@@ -33,7 +33,8 @@ use crate::store::{self, Durability, Live, Options, Placement, State};
 /// git does, into loose refs; "packed" puts all of a batch into one rewrite of packed-refs, and one rename decides over
 /// it. **With "packed" no other program may create refs meanwhile**: git finds a new `a/b` in the way of `a` by the
 /// file system alone, and a name that is created in packed-refs only slips past that. `atomic=False`: edits that are
-/// refused are put into `rejected`, the others are made. `check=False`: new object ids need not exist, nor be commits under
+/// refused for their own sake are put into `rejected`, a `verify` among them, and the others are made; what no edit can be
+/// blamed for, and what is not supported, stops all. `check=False`: new object ids need not exist, nor be commits under
 /// `refs/heads/`.
 ///
 /// Not yet, with an `UnsupportedError` before any lock is taken: refs in tables, symbolic refs, edits that git would log in
@@ -221,7 +222,10 @@ impl Transaction {
         self.push(py, edit::made(Verb::Create, name.as_bytes(), Some(new), Expected::Absent)?)
     }
 
-    /// Set a ref. `old`: what it must hold, None for nothing, by default anything.
+    /// Set a ref. `old`: what it must hold, None for nothing, by default `ANY`.
+    ///
+    /// The commit raises `StaleError` if it holds something else, `RefNotFoundError` if it is gone, and for None
+    /// `RefExistsError` if it exists.
     #[pyo3(signature = (name, new, old=Old::Any), text_signature = "($self, name, new, old=...)")]
     fn update(&self, py: Python<'_>, name: Name<'_>, new: &Bound<'_, PyAny>, old: Old<'_>) -> PyResult<()> {
         let new = edit::oid(new, name.as_bytes())?;

@@ -89,7 +89,7 @@ impl Work<'_> {
             let mut is_sound = |wanted: Option<Kind>| {
                 let kind = asker.kind(&new);
                 if kind.is_some_and(|kind| wanted.is_some_and(|wanted| kind != wanted)) {
-                    reason = "a branch holds commits only";
+                    reason = "not a commit, as branches hold,";
                     return false;
                 }
                 if kind.is_some() {
