@@ -219,3 +219,16 @@ def test_many_refusals_take_little_time(repo: Repository, into: Into) -> None:
     assert time.monotonic() - start < 5
     assert [edit.name for edit, _ in done.rejected] == [name for _, name, _, _ in edits]
     assert (repo.git("rev-parse", LOOSE), (repo.gitdir / "refs/heads/no").exists()) == (repo.commits[2], False)
+
+
+def test_a_name_with_a_strangers_lock_in_its_place_is_in_no_other_ones_way(repo: Repository) -> None:
+    """It is refused for that; what lies beside the lock can be made."""
+    repo.loose(f"{NEW}/stale.lock", "")
+    oid = repo.commits[2]
+    below, at = ("create", f"{NEW}/below", oid, None), ("create", NEW, oid, None)
+    for edits in ([below, at], [at, below]):
+        with repo.store().transaction(atomic=False) as tx:
+            tx.apply(edits)
+        assert [(edit.name, type(error)) for edit, error in tx.rejected] == [(NEW, ConflictError)]
+        assert repo.git("rev-parse", f"{NEW}/below") == oid
+        repo.update(f"delete {NEW}/below")

@@ -26,14 +26,21 @@ impl Work<'_> {
             let compared = self.compare_value(base, at, &sites[self.held.refs.updates[at].edit]);
             self.settle(at, compared)?;
         }
+        // Before names in general, what lies in the place of a ref: who is rejected for that is in nobody's way either.
+        for at in by_edit.iter().copied() {
+            let number = self.held.refs.updates[at].edit;
+            if !self.rejected.contains_key(&number) {
+                let cleared = self.clear_place(at, &sites[number]);
+                self.settle(at, cleared)?;
+            }
+        }
         for at in by_edit {
             let number = self.held.refs.updates[at].edit;
-            if self.rejected.contains_key(&number) {
-                continue;
+            if !self.rejected.contains_key(&number) {
+                let others = related.get(&number).map(Vec::as_slice).unwrap_or_default();
+                let compared = self.compare_names(at, &sites[number], in_the_way.get(&number), others);
+                self.settle(at, compared)?;
             }
-            let others = related.get(&number).map(Vec::as_slice).unwrap_or_default();
-            let cleared = self.clear_way(at, &sites[number], in_the_way.get(&number), others);
-            self.settle(at, cleared)?;
         }
         Ok(())
     }
@@ -89,24 +96,32 @@ impl Work<'_> {
         }
     }
 
-    /// Refuses an edit that another name is in the way of, and removes empty directories that are.
-    fn clear_way(&self, at: usize, site: &Site, packed: Option<&Vec<u8>>, others: &[usize]) -> Result<()> {
+    /// Removes empty directories in the place of a ref, and refuses an edit where there are others: those may hold refs, or
+    /// somebody's locks.
+    fn clear_place(&self, at: usize, site: &Site) -> Result<()> {
         let update = &self.held.refs.updates[at];
         let edit = self.edit(update.edit);
         let actual = actual(update, site);
-        if actual.is_none() {
-            if let Some(other) = packed {
-                return Err(conflict(&edit.name, other));
-            }
-            if let Some(other) = others.iter().find(|other| !self.rejected.contains_key(other)) {
-                return Err(conflict(&edit.name, &self.edit(*other).name));
-            }
-        }
-        // A directory in the place of a file may hold refs, or somebody's locks.
         let is_set = edit.new.is_some() && edit.new != actual;
         match &update.path {
             Some(path) if update.loose == Loose::Directory && (actual.is_none() || is_set) => clear(&edit.name, path),
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses an edit of a ref that does not exist and that another name is in the way of.
+    fn compare_names(&self, at: usize, site: &Site, packed: Option<&Vec<u8>>, others: &[usize]) -> Result<()> {
+        let update = &self.held.refs.updates[at];
+        let name = &self.edit(update.edit).name;
+        if actual(update, site).is_some() {
+            return Ok(());
+        }
+        if let Some(other) = packed {
+            return Err(conflict(name, other));
+        }
+        match others.iter().find(|other| !self.rejected.contains_key(other)) {
+            Some(other) => Err(conflict(name, &self.edit(*other).name)),
+            None => Ok(()),
         }
     }
 
