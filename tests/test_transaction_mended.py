@@ -132,3 +132,23 @@ def test_unless_told_otherwise_an_edit_expects_what_the_method_of_its_name_does(
     assert Edit("update", "refs/x/a", repo.commits[0]).old is Edit("delete", "refs/x/a").old is ANY
     assert Edit("create", "refs/x/a", repo.commits[0]).old is Edit("verify", "refs/x/a").old is None
     assert Edit("update", "refs/x/a", repo.commits[0], None).old is None
+
+
+FULL = """
+import resource, signal, sys, refspan
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+tx = refspan.Transaction(sys.argv[1], into="packed")
+tx.update("refs/x/loose", sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+try:
+    tx.commit()
+except OSError as error:
+    print(error.filename)
+"""
+
+
+def test_an_error_names_the_file_that_could_not_be_written(repo: Repository) -> None:
+    """Of a batch that changes loose refs the old values are written first, and into another file."""
+    repo.create("refs/x/loose", "refs/x/packed")
+    assert run_python(FULL, repo.path, repo.commits[1]).strip() == str(repo.path / "packed-refs.refspan")
+    assert [path.name for path in repo.path.iterdir() if path.name.startswith("packed-refs")] == []

@@ -15,7 +15,7 @@ use crate::store::known::Known;
 const LONGEST_PATH: usize = 4 << 10;
 
 impl Work<'_> {
-    /// Refuses what is not supported yet, and names that are one file.
+    /// Refuses what is not supported yet, and names that have become none that may be written.
     pub(super) fn refuse(&mut self) -> Result<()> {
         let repository = self.repository.clone();
         let mut refuser = Refuser::new(&repository.location)?;

@@ -62,10 +62,6 @@ impl Update {
 }
 
 impl Prepared {
-    pub(super) fn process(&self) -> u32 {
-        self.process
-    }
-
     pub(super) fn planned(&self) -> Planned {
         let mut planned = described(self.plan.as_ref());
         let locks = self.refs.updates.iter().filter_map(|update| update.lock.as_ref());

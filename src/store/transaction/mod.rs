@@ -173,7 +173,7 @@ impl Transaction {
     /// a directory in the place of a ref. Then edits that came earlier in the order of names may have been made.
     pub fn commit(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.stage, Stage::Aborted) {
-            Stage::Prepared(prepared) if prepared.process() == process::id() => {
+            Stage::Prepared(prepared) if prepared.process == process::id() => {
                 prepared.commit(self.options.durability)?;
                 self.stage = Stage::Committed;
                 Ok(())

@@ -6,7 +6,7 @@
 //! packed-refs.refspan   the same, of a batch that is packed: old values that were loose so far; takes the file's place before
 //! ```
 //!
-//! Both stand beside the file that a symbolic link `packed-refs` leads to. The file is opened anew under the lock. Its
+//! All stand beside the file that a symbolic link `packed-refs` leads to. The file is opened anew under the lock. Its
 //! successor's time is a whole second later at least: that is all that a running git compares, besides size and inode.
 
 use std::fs::File;
@@ -133,17 +133,23 @@ impl PackedRefs {
         Error::Io { path, source }
     }
 
-    /// What went wrong while the file, or a part of it, was checked.
-    pub(super) fn unspliced(&self, base: &Base, unspliced: Unspliced<Flaw>, origin: impl Fn(usize) -> usize) -> Error {
+    /// What went wrong while the file, or a part of it, was checked, or written `into` another one.
+    pub(super) fn unspliced(
+        &self,
+        base: &Base,
+        into: &Path,
+        unspliced: Unspliced<Flaw>,
+        origin: impl Fn(usize) -> usize,
+    ) -> Error {
         match unspliced {
             Unspliced::Read(source) => self.not_read(source),
-            Unspliced::Write(source) => Error::Io { path: beside(&self.path, ".new"), source },
+            Unspliced::Write(source) => Error::Io { path: into.to_owned(), source },
             Unspliced::Flaw(Flaw { offset, reason }) => base.damage(origin(offset), reason).in_file(self.path.clone()),
             Unspliced::Interrupted => Stop::Interrupted.in_file(self.path.clone()),
         }
     }
 
-    /// Writes the new file, at a later time than another one; returns its own.
+    /// Writes the new file, at a later time than another one.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for damage in what is kept, a name that stands in several records among it; [`Error::Locked`] if
@@ -198,7 +204,7 @@ impl PackedRefs {
         };
         let (staged, file) = Temporary::create(path, self.sharing).map_err(failed)?;
         splice(base, plan.steps(), &mut plan.checker(base), Some((&file, path)), interrupt)
-            .map_err(|unspliced| self.unspliced(base, unspliced, |offset| plan.origin(offset)))?;
+            .map_err(|unspliced| self.unspliced(base, path, unspliced, |offset| plan.origin(offset)))?;
         if let Some(than) = than {
             make_later(&file, than, path).map_err(failed)?;
         }

@@ -47,7 +47,7 @@ impl<'a> Work<'a> {
                 self.change(update, site).map(|change| (change, site))
             })
             .collect();
-        rewrite::plan(&self.held.packed, base, changes.into_iter(), &self.repository.objects, self.interrupt)
+        rewrite::plan(&self.held.packed, base, changes, &self.repository.objects, self.interrupt)
     }
 
     /// Writes a file in which the loose refs that a batch changes are packed at the values that they have. It takes the place
@@ -86,7 +86,7 @@ impl<'a> Work<'a> {
             return Ok(than);
         }
         let objects = &self.repository.objects;
-        let plan = rewrite::plan(&self.held.packed, base, changes.into_iter(), objects, self.interrupt)?;
+        let plan = rewrite::plan(&self.held.packed, base, changes, objects, self.interrupt)?;
         let sync = self.syncs();
         self.held.packed.stage_old_values(base, &plan, than, sync, self.interrupt).map(Some)
     }

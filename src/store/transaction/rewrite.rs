@@ -3,8 +3,7 @@
 use std::cell::OnceCell;
 
 use super::packed::PackedRefs;
-use crate::model::Value;
-use crate::model::{Interrupt, Oid, Result};
+use crate::model::{Interrupt, Oid, Result, Value};
 use crate::packed::{Base, Header, Patch, Peel, Plan, Put, Site};
 use crate::store::known::Known;
 use crate::store::{Asker, Objects};
@@ -24,16 +23,16 @@ pub(super) struct Change<'a> {
 pub(super) fn plan<'a>(
     packed: &PackedRefs,
     base: &Base,
-    changes: impl Iterator<Item = (Change<'a>, &'a Site)>,
+    changes: Vec<(Change<'a>, &'a Site)>,
     objects: &Objects,
     interrupt: Interrupt<'_>,
 ) -> Result<Plan> {
     let mut lookup = Lookup { objects, asker: OnceCell::new(), no_tags: Known::new() };
-    let changes: Vec<_> = changes.collect();
     let gone: Vec<_> = changes.iter().map(|(_, site)| site.span.clone()).filter(|span| !span.is_empty()).collect();
-    let (mut patches, mut claims) = base
-        .peeled(&gone, &mut |oid| lookup.peel(oid), interrupt)
-        .map_err(|unspliced| packed.unspliced(base, unspliced, |offset| base.body().start.saturating_add(offset)))?;
+    let (mut patches, mut claims) =
+        base.peeled(&gone, &mut |oid| lookup.peel(oid), interrupt).map_err(|unspliced| {
+            packed.unspliced(base, packed.path(), unspliced, |offset| base.body().start.saturating_add(offset))
+        })?;
     for (Change { name, new }, site) in changes {
         let put = match new {
             None => Put::Nothing(name.to_vec()),
