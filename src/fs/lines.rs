@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
@@ -48,6 +49,19 @@ impl Lines {
     pub fn new(file: File, len: u64, is_reverse: bool) -> Self {
         let window_start = if is_reverse { len } else { 0 };
         Self { file, start: 0, end: len, is_reverse, window: Vec::new(), window_start, is_amid_long: false }
+    }
+
+    /// The stretch of the file that is still to come.
+    #[must_use]
+    pub fn rest(&self) -> Range<u64> {
+        self.start..self.end
+    }
+
+    /// Goes back to where this was still to come.
+    pub fn rewind(&mut self, rest: Range<u64>) {
+        self.window.clear();
+        self.window_start = if self.is_reverse { rest.end } else { rest.start };
+        (self.start, self.end, self.is_amid_long) = (rest.start, rest.end, false);
     }
 
     /// The bytes of a line that [`Self::step`] came to last.

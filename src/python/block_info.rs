@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::reftable::{BlockSummary, Kind};
+use crate::reftable::BlockSummary;
 
 /// Where a block of a table lies, and what it holds.
 #[pyclass(frozen, eq, hash, module = "refspan", get_all)]
@@ -23,14 +23,8 @@ pub(crate) struct BlockInfo {
 impl From<BlockSummary> for BlockInfo {
     fn from(summary: BlockSummary) -> Self {
         let BlockSummary { block, records } = summary;
-        let kind = match block.kind {
-            Kind::Ref => "ref",
-            Kind::Index => "index",
-            Kind::Obj => "obj",
-            Kind::Log => "log",
-        };
         let length = block.end.saturating_sub(block.start);
-        Self { kind, offset: block.start, length, records, restarts: block.restarts }
+        Self { kind: block.kind.name(), offset: block.start, length, records, restarts: block.restarts }
     }
 }
 

@@ -43,7 +43,8 @@ pub(super) fn stop_threads() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+/// Whether this thread is the one that sees to signals.
+pub(super) fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     static IDENTS: PyOnceLock<(Py<PyAny>, u64)> = PyOnceLock::new();
     let (get_ident, main) = IDENTS.get_or_try_init(py, || -> PyResult<_> {
         let threading = py.import("threading")?;

@@ -6,8 +6,14 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+#[cfg(feature = "arrow")]
+use pyo3::types::PyCapsule;
 use pyo3::types::PyString;
 
+#[cfg(feature = "arrow")]
+use super::args::Name;
+#[cfg(feature = "arrow")]
+use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
 use super::git_ref::Symref;
 use super::log_entry::LogEntry;
@@ -107,6 +113,9 @@ impl From<LogDifference<LogEntry>> for Change {
 /// While one is sought signal handlers may run, so nothing is locked meanwhile: who seeks has the walk to itself.
 #[pyclass(frozen, module = "refspan._native")]
 pub(super) struct ChangeIterator {
+    /// What is compared, and whether logs are.
+    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "columns are read anew"))]
+    of: ([Arc<View>; 2], bool),
     seat: Mutex<Seat>,
     is_back: Condvar,
 }
@@ -140,6 +149,37 @@ impl Walk {
 
 #[pymethods]
 impl ChangeIterator {
+    /// All changes, whatever was yielded before, as Arrow columns: what `__arrow_c_stream__` gives, chosen.
+    ///
+    /// `fields`: which columns, in which order; without it name, kind, before, after: kind as `Change.kind`, values as the
+    /// object id in hex, `ref:` and the target, or, of a reflog, the entry as a line of a files reflog. There are also
+    /// namespace, name_bytes. `prefix`, `glob`: only such names. `batch_rows`: as in `RefStore.columns`. `oid` is "hex".
+    #[cfg(feature = "arrow")]
+    #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
+    #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]
+    fn columns(
+        &self,
+        py: Python<'_>,
+        fields: Option<Bound<'_, PyAny>>,
+        prefix: Option<Name<'_>>,
+        glob: Option<Name<'_>>,
+        oid: &str,
+        batch_rows: usize,
+    ) -> PyResult<Columns> {
+        self.rows().columns(py, Choice { fields: fields.as_ref(), prefix, glob, oid, batch_rows })
+    }
+
+    /// All rows in the usual columns, as the Arrow PyCapsule interface has it; see `columns`.
+    #[cfg(feature = "arrow")]
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.rows().stream(py, requested_schema.as_ref())
+    }
+
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }
@@ -160,8 +200,14 @@ impl ChangeIterator {
 }
 
 impl ChangeIterator {
-    fn new(walk: Walk) -> Self {
-        Self { seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() }
+    fn new(sides: [Arc<View>; 2], reflogs: bool, walk: Walk) -> Self {
+        Self { of: (sides, reflogs), seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() }
+    }
+
+    #[cfg(feature = "arrow")]
+    fn rows(&self) -> Of {
+        let (sides, reflogs) = &self.of;
+        Of::Changes(sides.clone(), *reflogs)
     }
 
     /// The walk, once no other thread has it; `None` if that takes its time.
@@ -201,11 +247,12 @@ pub(super) fn diff(
     reflogs: bool,
 ) -> PyResult<ChangeIterator> {
     let (a, b) = (view_of(a, reflogs)?, view_of(b, reflogs)?);
+    let sides = [a.clone(), b.clone()];
     let walk = bulk(py, |interrupt| {
         let logs = if reflogs { Some(LogDiff::new(a.clone(), b.clone(), interrupt)?) } else { None };
         Ok(Walk { refs: Diff::new(a, b, interrupt)?, logs })
     })?;
-    Ok(ChangeIterator::new(walk))
+    Ok(ChangeIterator::new(sides, reflogs, walk))
 }
 
 fn view_of(refs: &Bound<'_, PyAny>, reflogs: bool) -> PyResult<Arc<View>> {

@@ -2,9 +2,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod args;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod block_info;
 mod bulk;
 mod change;
+mod display;
 mod edit;
 mod error;
 mod git_ref;
@@ -23,6 +26,7 @@ mod show_ref;
 mod source;
 mod store_iterator;
 mod store_reader;
+mod table_layout;
 mod tables;
 mod transaction;
 
@@ -42,6 +46,9 @@ mod _native {
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    #[cfg(feature = "arrow")]
+    #[pymodule_export]
+    use super::arrow::Columns;
     #[pymodule_export]
     use super::block_info::BlockInfo;
     #[pymodule_export]
@@ -72,6 +79,8 @@ mod _native {
     use super::show_ref::{show_logs, show_ref};
     #[pymodule_export]
     use super::store_reader::StoreReader;
+    #[pymodule_export]
+    use super::table_layout::TableLayout;
     #[pymodule_export]
     use super::transaction::{Transaction, abort_all};
 }

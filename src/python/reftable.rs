@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::args::{self, Name};
-use super::block_info::BlockInfo;
 use super::bulk::bulk;
 use super::error::to_py;
 use super::log_entry::LogIterator;
 use super::reader::{Reads, RefReader, Stacked};
+use super::table_layout::TableLayout;
 use super::tables::TableSources;
 use crate::model::HashKind;
 use crate::store::{Stack, TableFile, Tables};
@@ -80,9 +80,9 @@ impl Reftable {
     }
 
     /// Every block in file order. Reads and checks them all: O(size); Ctrl-C works.
-    fn blocks(&self, py: Python<'_>) -> PyResult<Vec<BlockInfo>> {
+    fn blocks(&self, py: Python<'_>) -> PyResult<TableLayout> {
         let blocks = bulk(py, |interrupt| self.file.blocks(interrupt))?;
-        Ok(blocks.into_iter().map(BlockInfo::from).collect())
+        TableLayout::new(py, self.block_size(), blocks)
     }
 
     /// The reflog entries of the refs whose names start with `prefix`, newest first within a ref.
@@ -90,7 +90,7 @@ impl Reftable {
     /// As they are: tombstones have kind "deletion", and a log that merely exists has an entry of zero object ids.
     #[pyo3(signature = (prefix=None))]
     fn logs(&self, prefix: Option<Name<'_>>) -> LogIterator {
-        LogIterator::new(self.tables.clone(), prefix.as_ref().map_or(&b""[..], Name::as_bytes))
+        LogIterator::new(self.tables.clone(), prefix.as_ref().map_or(&b""[..], Name::as_bytes), self.file.path())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -175,7 +175,9 @@ impl ReftableStack {
     /// The reflog entries of the refs whose names start with `prefix`, newest first within a ref.
     #[pyo3(signature = (prefix=None))]
     fn logs(&self, prefix: Option<Name<'_>>) -> LogIterator {
-        LogIterator::new(self.now().tables.clone(), prefix.as_ref().map_or(&b""[..], Name::as_bytes))
+        let dir = self.stack();
+        let prefix = prefix.as_ref().map_or(&b""[..], Name::as_bytes);
+        LogIterator::new(self.now().tables.clone(), prefix, dir.dir().as_ref())
     }
 
     /// Take over the stack as it stands now, if it has changed; returns whether it had.

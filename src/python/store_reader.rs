@@ -4,8 +4,12 @@ use std::ffi::OsString;
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+#[cfg(feature = "arrow")]
+use pyo3::types::PyCapsule;
 
 use super::args::{self, Name};
+#[cfg(feature = "arrow")]
+use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
 use super::error::{raise, to_py};
 use super::git_ref::Ref;
@@ -32,6 +36,11 @@ impl StoreReader {
 
     pub(super) fn lookup(&self) -> &Lookup {
         &self.lookup
+    }
+
+    #[cfg(feature = "arrow")]
+    fn rows(&self) -> Of {
+        Of::Store(self.lookup.clone())
     }
 
     fn find(&self, py: Python<'_>, name: &[u8]) -> PyResult<Option<Ref>> {
@@ -162,6 +171,38 @@ impl StoreReader {
         Ok(StoreNames::new(self.walk(py, query)?))
     }
 
+    /// The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
+    ///
+    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, update_index,
+    /// namespace, broken, name_bytes, repository. `prefix`: only names that start with it, a seek. `glob`: only
+    /// names that `git for-each-ref <glob>` shows. `oid`: "hex" text or "raw" bytes. `batch_rows`: how many rows a batch
+    /// has at the most. Raises `ValueError`.
+    #[cfg(feature = "arrow")]
+    #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
+    #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]
+    fn columns(
+        &self,
+        py: Python<'_>,
+        fields: Option<Bound<'_, PyAny>>,
+        prefix: Option<Name<'_>>,
+        glob: Option<Name<'_>>,
+        oid: &str,
+        batch_rows: usize,
+    ) -> PyResult<Columns> {
+        self.rows().columns(py, Choice { fields: fields.as_ref(), prefix, glob, oid, batch_rows })
+    }
+
+    /// All rows in the usual columns, as the Arrow PyCapsule interface has it; see `columns`.
+    #[cfg(feature = "arrow")]
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.rows().stream(py, requested_schema.as_ref())
+    }
+
     /// The refs under `refs/` that lead to `oid`: as `git for-each-ref --points-at`.
     ///
     /// Directly, as a symbolic ref, or through annotated tags, nested ones at every level. What no file tells
@@ -219,12 +260,12 @@ impl StoreReader {
     fn reflog(&self, py: Python<'_>, name: Name<'_>, reverse: bool) -> PyResult<ReflogIterator> {
         let name = name.as_bytes();
         let log = bulk(py, |interrupt| self.lookup.log(name, reverse, interrupt))?;
-        Ok(ReflogIterator::new(name.to_vec(), log))
+        Ok(ReflogIterator::new(self.lookup.clone(), name.to_vec(), reverse, log))
     }
 
     /// The names of the refs that have a log, empty ones too, in order, as `git reflog list`.
     fn reflogs(&self, py: Python<'_>) -> PyResult<LogNames> {
-        Ok(LogNames::new(bulk(py, |interrupt| self.lookup.log_names(interrupt))?))
+        Ok(LogNames::new(self.lookup.clone(), bulk(py, |interrupt| self.lookup.log_names(interrupt))?))
     }
 
     /// The SHA-256, in hex, of one line `<refname> SP (<oid> | ref:<target>) LF` for each ref, in order.

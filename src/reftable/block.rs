@@ -27,6 +27,17 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ref => "ref",
+            Self::Index => "index",
+            Self::Obj => "obj",
+            Self::Log => "log",
+        }
+    }
+
     fn of(byte: u8) -> Option<Self> {
         match byte {
             b'r' => Some(Self::Ref),

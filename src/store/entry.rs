@@ -84,6 +84,21 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// The transaction that wrote it, where the format tells.
+    #[must_use]
+    pub fn update_index(self) -> Option<u64> {
+        match self {
+            Self::Table(batch, i, _) => batch.get(i).map(|record| record.update_index),
+            Self::Packed(..) | Self::Loose(..) => None,
+        }
+    }
+
+    /// Whether it is the tombstone of a ref in an older table.
+    #[must_use]
+    pub fn is_deletion(self) -> bool {
+        matches!(self, Self::Table(batch, i, _) if batch.get(i).is_some_and(crate::reftable::RefRecord::is_deletion))
+    }
+
     /// Whether no other record has its name.
     #[inline]
     #[must_use]

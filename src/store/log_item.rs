@@ -61,6 +61,17 @@ impl LogItem<'_> {
         text.push(b'\n');
     }
 
+    /// The entry as a line of a files reflog, without its LF.
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        self.write(&mut text, b"");
+        // The space behind no refname, and the LF.
+        text.pop();
+        text.remove(0);
+        text
+    }
+
     /// Whether both say the same, however their object ids are spelled.
     #[must_use]
     pub fn is(&self, other: &LogItem<'_>) -> bool {

@@ -87,6 +87,29 @@ impl Log {
         }
     }
 
+    /// How many entries are still to come; they stay to come. Reads a file to its end.
+    ///
+    /// # Errors
+    /// As [`Self::next_entry`].
+    pub fn count(&mut self, interrupt: Interrupt<'_>) -> Result<u64> {
+        if let Walk::Oldest(_, left) = &self.walk {
+            return Ok(*left as u64);
+        }
+        let (skipped, rest) = match &self.walk {
+            Walk::Text { lines, .. } => (self.skipped, lines.rest()),
+            _ => return Ok(0),
+        };
+        let mut count = 0;
+        while self.next_entry(interrupt)?.is_some() {
+            count += 1;
+        }
+        self.skipped = skipped;
+        if let Walk::Text { lines, .. } = &mut self.walk {
+            lines.rewind(rest);
+        }
+        Ok(count)
+    }
+
     /// The same without entries of time 0, which are not in every format. Only oldest first.
     #[must_use]
     pub fn dated(mut self) -> Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::view::{Repository, View};
-use super::{Entry, Format, Live, Query};
+use super::{Entry, Format, Live, Query, Tables};
 use crate::model::{Error, Interrupt, Result, Value};
 
 /// How many refs git reads along a chain of symbolic ones.
@@ -46,6 +46,18 @@ impl Lookup {
             Self::Live(live) => live.ask(interrupt, |_| false, |store, interrupt| store.view(query, interrupt)),
             Self::Frozen(view) => Ok(view.clone()),
         }
+    }
+
+    /// The tables that hold all refs and logs, if nothing else does.
+    ///
+    /// # Errors
+    /// As [`Self::view`].
+    pub fn only_tables(&self, interrupt: Interrupt<'_>) -> Result<Option<Arc<Tables>>> {
+        let is_in_tables = |repository: Arc<Repository>| repository.location.format() == Format::Reftable;
+        if !self.repository().is_some_and(is_in_tables) {
+            return Ok(None);
+        }
+        Ok(self.view(&Query::default(), interrupt)?.only_tables().cloned())
     }
 
     /// All refs and logs.

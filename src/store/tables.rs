@@ -242,7 +242,11 @@ impl Tables {
         self.next_log_unless(walk, &mut || true)
     }
 
-    fn next_log_unless(&self, walk: &mut LogWalk, interrupt: Interrupt<'_>) -> Result<Option<usize>> {
+    /// [`Self::next_log`], which a sea of tombstones can make long.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] besides.
+    pub fn next_log_unless(&self, walk: &mut LogWalk, interrupt: Interrupt<'_>) -> Result<Option<usize>> {
         match walk.next(interrupt) {
             Ok(Next::Record(number)) => Ok(Some(number)),
             Ok(Next::End) => Ok(None),

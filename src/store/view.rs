@@ -75,6 +75,14 @@ impl View {
         self.repository.as_ref()
     }
 
+    /// The tables that hold everything, if nothing else does.
+    pub(super) fn only_tables(&self) -> Option<&Arc<Tables>> {
+        match &self.kept {
+            Kept::Tables { own: None, shared } => Some(shared),
+            _ => None,
+        }
+    }
+
     pub(super) fn kept(&self) -> &Kept {
         &self.kept
     }

@@ -11,7 +11,7 @@ use std::vec::IntoIter;
 
 use super::files_walk::FilesWalk;
 use super::view::{Kept, View};
-use super::{Entry, Found, Item, LooseRefs, Query, RefWalk, Tables};
+use super::{Entry, Found, Item, LooseRefs, PackedFile, Query, RefWalk, Tables};
 use crate::model::{Error, Fault, Interrupt, OWN_NAMESPACES, Place, Result, Scope, Selection, is_root_ref};
 use crate::packed::Record;
 use crate::reftable::RefCursor;
@@ -198,6 +198,15 @@ impl Walk {
                 Some(Entry::Table(self.tables(side)?.clone(), found))
             }
             _ => None,
+        }
+    }
+
+    /// What it reads below `refs/`, where that is files: loose refs and packed ones.
+    #[must_use]
+    pub fn in_files(&self) -> Option<(&Arc<LooseRefs>, Option<&Arc<PackedFile>>)> {
+        match &self.below {
+            Below::Files(files) => Some((files.loose(), files.packed())),
+            Below::Tables(_) => None,
         }
     }
 

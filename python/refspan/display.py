@@ -1,0 +1,1 @@
+"""What a notebook shows of refspan's objects: short, and escaped."""

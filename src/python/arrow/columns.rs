@@ -1,0 +1,211 @@
+//! `Columns`: rows as Arrow columns, and the choice of which.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use super::batches::{Batches, Changes, Failure, Logs, Once, Refs};
+use super::blocks;
+use super::field::{BLOCKS, CHANGES, LOGS, REFS, Shape};
+use super::log_rows::LogRows;
+use super::plan::Plan;
+use super::ref_rows::RefRows;
+use super::stream::{capsule, requested};
+use crate::model::Interrupt;
+use crate::python::args::Name;
+use crate::python::bulk::bulk;
+use crate::reftable::BlockSummary;
+use crate::store::{Diff, LogDiff, Lookup, PackedFile, Query, Tables, View};
+
+/// What the rows are of.
+#[derive(Clone)]
+pub(crate) enum Of {
+    /// The refs of a packed-refs file.
+    Packed(Arc<PackedFile>),
+    /// The refs of tables.
+    Tables(Arc<Tables>, Vec<u8>),
+    /// The refs of a repository.
+    Store(Lookup),
+    /// One reflog, in reverse or not.
+    Log(Lookup, Vec<u8>, bool),
+    /// All reflogs of a repository.
+    Logs(Lookup),
+    /// The reflogs in tables, of refs with this prefix, and where they are.
+    TableLogs(Arc<Tables>, Vec<u8>, Vec<u8>),
+    /// What makes one set of refs another; whether logs are compared.
+    Changes([Arc<View>; 2], bool),
+    /// The blocks of a table.
+    Blocks(Arc<[BlockSummary]>),
+}
+
+/// Rows as Arrow columns: what `pyarrow.table`, `polars.DataFrame`, `pandas.DataFrame.from_arrow`, duckdb and nanoarrow take.
+///
+/// Made by `columns()`. Each time it is asked for a stream it reads anew: of a `RefStore` what is there then, of everything
+/// else what was there when that was opened.
+#[pyclass(frozen, weakref, module = "refspan")]
+pub(crate) struct Columns {
+    of: Of,
+    plan: Plan,
+    query: Query,
+    batch_rows: usize,
+}
+
+/// What `columns()` takes.
+pub(crate) struct Choice<'a, 'py> {
+    pub(crate) fields: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) prefix: Option<Name<'py>>,
+    pub(crate) glob: Option<Name<'py>>,
+    pub(crate) oid: &'a str,
+    pub(crate) batch_rows: usize,
+}
+
+/// Rows of a batch, if nobody says otherwise.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
+
+impl Choice<'_, '_> {
+    /// All rows, in the usual columns.
+    pub(crate) fn usual() -> Self {
+        Self { fields: None, prefix: None, glob: None, oid: "hex", batch_rows: BATCH_ROWS }
+    }
+}
+
+impl Of {
+    fn shape(&self) -> Shape {
+        match self {
+            Self::Packed(_) | Self::Tables(..) | Self::Store(_) => REFS,
+            Self::Log(..) | Self::Logs(_) | Self::TableLogs(..) => LOGS,
+            Self::Changes(..) => CHANGES,
+            Self::Blocks(_) => BLOCKS,
+        }
+    }
+
+    /// The columns that were chosen.
+    pub(crate) fn columns(self, py: Python<'_>, choice: Choice<'_, '_>) -> PyResult<Columns> {
+        let plan = Plan::new(self.shape(), choice.fields, is_raw(choice.oid)?)?;
+        if choice.batch_rows == 0 {
+            return Err(PyValueError::new_err("batch_rows is at least 1"));
+        }
+        let mut query = Query::of_prefix(choice.prefix.as_ref().map_or(&b""[..], Name::as_bytes));
+        if let Some(glob) = &choice.glob {
+            query = query.with_glob(glob.as_bytes()).map_err(|error| crate::python::error::to_py(py, error))?;
+        }
+        Ok(Columns { of: self, plan, query, batch_rows: choice.batch_rows })
+    }
+
+    /// A stream of all rows in the usual columns.
+    pub(crate) fn stream<'py>(
+        self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.columns(py, Choice::usual())?.stream(py, requested_schema)
+    }
+
+    fn batches(&self, plan: &Plan, query: Query, interrupt: Interrupt<'_>) -> Result<Box<dyn Batches>, Failure> {
+        Ok(match self {
+            Self::Packed(file) => {
+                let repository = path_bytes(file.path());
+                Box::new(Refs { rows: RefRows::of_packed(file.clone(), query)?, repository })
+            }
+            Self::Tables(tables, path) => {
+                Box::new(Refs { rows: RefRows::of_tables(tables.clone(), query), repository: path.clone() })
+            }
+            Self::Store(lookup) => {
+                let view = lookup.view(&query, interrupt)?;
+                Box::new(Refs { rows: RefRows::of_view(&view, query)?, repository: path_of(lookup) })
+            }
+            Self::Log(lookup, name, is_reverse) if query.matches(name) => {
+                let rows = LogRows::of_log(lookup.clone(), name, *is_reverse, interrupt)?;
+                Box::new(Logs { rows, repository: path_of(lookup) })
+            }
+            Self::Log(..) => Box::new(Once(None)),
+            Self::Logs(lookup) => {
+                let rows = LogRows::of_store(lookup.clone(), query, interrupt)?;
+                Box::new(Logs { rows, repository: path_of(lookup) })
+            }
+            Self::TableLogs(tables, prefix, path) => {
+                let mut query = query;
+                if prefix.starts_with(&query.prefix) {
+                    query.prefix.clone_from(prefix);
+                } else if !query.prefix.starts_with(prefix) {
+                    return Ok(Box::new(Once(None)));
+                }
+                Box::new(Logs { rows: LogRows::of_tables(tables.clone(), query), repository: path.clone() })
+            }
+            Self::Changes([before, after], logs) => {
+                let refs = Diff::new(before.clone(), after.clone(), interrupt)?;
+                let logs = if *logs { Some(LogDiff::new(before.clone(), after.clone(), interrupt)?) } else { None };
+                Box::new(Changes { refs, logs, query })
+            }
+            Self::Blocks(blocks) => Box::new(Once(Some(blocks::batch(plan, blocks)?))),
+        })
+    }
+}
+
+/// Whether an `oid=` argument asks for raw object ids.
+pub(crate) fn is_raw(oid: &str) -> PyResult<bool> {
+    match oid {
+        "hex" => Ok(false),
+        "raw" => Ok(true),
+        other => Err(PyValueError::new_err(format!("oid is 'hex' or 'raw', not {other:?}"))),
+    }
+}
+
+fn path_of(lookup: &Lookup) -> Vec<u8> {
+    lookup.repository().map(|repository| path_bytes(repository.location.git_dir())).unwrap_or_default()
+}
+
+/// A path as text: what is not UTF-8 in it is replaced.
+pub(crate) fn path_bytes(path: &std::path::Path) -> Vec<u8> {
+    path.to_string_lossy().into_owned().into_bytes()
+}
+
+#[pymethods]
+impl Columns {
+    /// The names of the columns.
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.plan.fields().map(super::field::Field::name).collect::<Vec<_>>())
+    }
+
+    /// A stream of record batches, as the Arrow PyCapsule interface has it: a capsule `arrow_array_stream`.
+    ///
+    /// `requested_schema`, a capsule `arrow_schema`, asks for other types of the same columns: text as utf8, large_utf8 or
+    /// string_view, or with binary types as bytes; object ids as hex text, or raw in binary, fixed_size_binary among them.
+    /// `ValueError` for others.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.stream(py, requested_schema.as_ref())
+    }
+
+    fn __repr__(&self) -> String {
+        let fields: Vec<_> = self.plan.fields().map(super::field::Field::name).collect();
+        format!("<Columns {}>", fields.join(", "))
+    }
+}
+
+impl Columns {
+    fn stream<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let mut plan = self.plan.clone();
+        if let Some(schema) = requested_schema {
+            plan = plan.requested(&requested(schema)?)?;
+        }
+        let batches = bulk(py, |interrupt| match self.of.batches(&plan, self.query.clone(), interrupt) {
+            Ok(batches) => Ok(Ok(batches)),
+            Err(Failure::Store(error)) => Err(error),
+            Err(Failure::Arrow(error)) => Ok(Err(error)),
+        })?;
+        let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        capsule(py, plan, self.batch_rows, batches)
+    }
+}

@@ -1,0 +1,27 @@
+//! Refs, reflogs, changes and blocks as columns, for whoever speaks Arrow: pyarrow, polars, pandas, duckdb, nanoarrow.
+//!
+//! ```text
+//! Columns    what was chosen: rows of what, which fields, which names
+//! stream     the capsule that a consumer takes, and one batch after the other
+//! batches    rows of each kind: ref_rows, log_rows, changes, blocks
+//! *_columns  the columns of one batch, being filled
+//! views      values that stay where they lie
+//! ```
+
+mod array;
+mod batches;
+mod blocks;
+mod cells;
+mod change_columns;
+mod columns;
+mod field;
+mod log_columns;
+mod log_rows;
+mod plan;
+mod ref_columns;
+mod ref_rows;
+mod source;
+mod stream;
+mod views;
+
+pub(super) use columns::{BATCH_ROWS, Choice, Columns, Of, path_bytes};

@@ -1,0 +1,163 @@
+//! Refs in order, from a file, from tables or from a repository, batch by batch.
+
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+
+use super::ref_columns::RefColumns;
+use super::source::{of_loose, of_packed, of_table};
+use crate::model::{Broken, Interrupt, Oid, RefValue, Result, Selection, Value};
+use crate::packed::Cursor;
+use crate::store::{Asker, Item, PackedFile, Peeled, Query, Step, Tables, View, Walk};
+
+/// Rows between two looks at how large the batch has become.
+const STRIDE: usize = 1 << 10;
+
+/// A walk over refs.
+pub(super) struct RefRows {
+    walk: Kind,
+    sources: Vec<Buffer>,
+}
+
+enum Kind {
+    Packed(Arc<PackedFile>, Cursor, Query),
+    Tables(Arc<Tables>, crate::store::RefWalk, Query),
+    Store(Walk, Option<Asker>),
+}
+
+impl RefRows {
+    /// All that a packed-refs file has and the query lets pass.
+    pub(super) fn of_packed(file: Arc<PackedFile>, query: Query) -> Result<Self> {
+        let cursor = file.select(Selection { prefix: &query.prefix, ..Selection::default() })?;
+        Ok(Self { sources: vec![of_packed(&file)], walk: Kind::Packed(file, cursor, query) })
+    }
+
+    /// All that tables have and the query lets pass.
+    pub(super) fn of_tables(tables: Arc<Tables>, query: Query) -> Self {
+        let walk = tables.select(&Selection { prefix: &query.prefix, ..Selection::default() });
+        Self { sources: tables.files().iter().map(|file| of_table(file)).collect(), walk: Kind::Tables(tables, walk, query) }
+    }
+
+    /// The refs of a repository that the query selects.
+    pub(super) fn of_view(view: &Arc<View>, query: Query) -> Result<Self> {
+        let walk = view.walk(query)?;
+        let mut sources = Vec::new();
+        if let Some((loose, packed)) = walk.in_files() {
+            sources.extend(packed.map(of_packed));
+            sources.push(of_loose(loose));
+        }
+        let tables = (0..).map_while(|side| walk.tables(side));
+        sources.extend(tables.flat_map(|tables| tables.files()).map(|file| of_table(file)));
+        Ok(Self { walk: Kind::Store(walk, None), sources })
+    }
+
+    /// What values of refs may lie in.
+    pub(super) fn sources(&self) -> &[Buffer] {
+        &self.sources
+    }
+
+    /// Adds the next refs, until there are `most` rows in all, or the batch is large. Returns whether there may be more.
+    pub(super) fn fill(
+        &mut self,
+        columns: &mut RefColumns,
+        most: usize,
+        repository: Option<&[u8]>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<bool> {
+        while columns.rows() < most && !columns.is_large() {
+            let stride = most.min(columns.rows() + STRIDE);
+            let more = match &mut self.walk {
+                Kind::Packed(file, cursor, query) => fill_packed(file, cursor, query, columns, stride, repository)?,
+                Kind::Tables(tables, walk, query) => {
+                    fill_tables(tables, walk, query, columns, stride, repository, interrupt)?
+                }
+                Kind::Store(walk, asker) => fill_store(walk, asker, columns, stride, repository, interrupt)?,
+            };
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn fill_packed(
+    file: &PackedFile,
+    cursor: &mut Cursor,
+    query: &Query,
+    columns: &mut RefColumns,
+    most: usize,
+    repository: Option<&[u8]>,
+) -> Result<bool> {
+    let snapshot = file.snapshot();
+    let (tells_broken, takes_all) = (columns.tells_broken(), query.is_by_seeks());
+    while columns.rows() < most {
+        let Some(record) = file.next(cursor)? else { return Ok(false) };
+        if !takes_all && !query.passes(snapshot.bytes(record.name())) {
+            continue;
+        }
+        let is_duplicate = tells_broken && snapshot.broken(&record) == Some(Broken::Duplicate);
+        columns.push(Item::Packed(snapshot, record, is_duplicate), None, repository);
+    }
+    Ok(true)
+}
+
+fn fill_tables(
+    tables: &Tables,
+    walk: &mut crate::store::RefWalk,
+    query: &Query,
+    columns: &mut RefColumns,
+    most: usize,
+    repository: Option<&[u8]>,
+    interrupt: Interrupt<'_>,
+) -> Result<bool> {
+    while columns.rows() < most {
+        let Some(number) = tables.next_unless(walk, interrupt)? else { return Ok(false) };
+        let Some(cursor) = walk.cursor(number) else { return Ok(false) };
+        let item = Item::Table(cursor.batch(), cursor.index(), cursor.table().data());
+        if query.is_by_seeks() || query.passes(item.name()) {
+            columns.push(item, None, repository);
+        }
+    }
+    Ok(true)
+}
+
+fn fill_store(
+    walk: &mut Walk,
+    asker: &mut Option<Asker>,
+    columns: &mut RefColumns,
+    most: usize,
+    repository: Option<&[u8]>,
+    interrupt: Interrupt<'_>,
+) -> Result<bool> {
+    while columns.rows() < most {
+        let step = match walk.next_packed() {
+            Some((record, is_duplicate)) => Step::Packed(record, is_duplicate),
+            None => match walk.next(interrupt)? {
+                Some(step) => step,
+                None => return Ok(false),
+            },
+        };
+        let item = walk.item(&step);
+        let peeled = if columns.tells_peeled() && item.peeled() == Peeled::Unknown && !matches!(item, Item::Table(..)) {
+            peel(walk, asker, item.value())?
+        } else {
+            None
+        };
+        columns.push(item, peeled, repository);
+    }
+    Ok(true)
+}
+
+/// What the object database says that an object points at in the end.
+#[inline(never)]
+fn peel(walk: &Walk, asker: &mut Option<Asker>, value: Value<'_>) -> Result<Option<Oid>> {
+    let (Some(RefValue::Oid(oid)), Some(repository)) = (value.to_owned(), walk.view().repository()) else {
+        return Ok(None);
+    };
+    let asker = match asker {
+        Some(asker) => asker,
+        None => asker.insert(repository.objects.asker()?),
+    };
+    Ok(asker.peel(&oid))
+}

@@ -1,0 +1,269 @@
+//! String and binary views, the columns of a batch: names and object ids where they lie, not copies of them.
+//!
+//! ```text
+//! view   = length | 12 bytes: all of the data
+//!        | length | 4 bytes of the data | buffer | offset       what is longer lies in a buffer
+//! buffer = 0: the batch's arena | 1, 2, ...: a window on a source
+//! ```
+//!
+//! Sources are handed in: files as they lie in memory. What is pushed and lies in one of them, which its address tells, is
+//! not copied. A window reaches from the first byte that a batch uses to the last, so that whoever writes the batch to a
+//! file does not write all of the source each time, and files of more than 2 GiB are no matter. All else goes to the
+//! arena.
+
+use std::sync::Arc;
+
+use arrow_array::{BinaryViewArray, StringViewArray};
+use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
+
+use crate::model::{Value, spell};
+
+/// Data of this length lies in the view itself.
+const INLINE: usize = 12;
+/// Lengths and offsets are signed to some who read them.
+const MOST: usize = i32::MAX as usize;
+
+/// A binary column, being filled.
+pub(super) struct Views {
+    views: Vec<u128>,
+    nulls: NullBufferBuilder,
+    arena: Vec<u8>,
+    windows: Vec<Window>,
+    /// The window that was looked through last.
+    at: usize,
+}
+
+/// A part of a source.
+struct Window {
+    source: Buffer,
+    /// The first and the last byte used, once any is.
+    used: Option<(usize, usize)>,
+}
+
+impl Views {
+    /// A column of about so many rows.
+    pub(super) fn new(rows: usize, sources: &[Buffer]) -> Self {
+        let windows = sources.iter().map(|source| Window { source: source.clone(), used: None }).collect();
+        let views = Vec::with_capacity(rows);
+        Self { views, nulls: NullBufferBuilder::new(rows), arena: Vec::new(), windows, at: 0 }
+    }
+
+    /// Bytes that lie in memory of the column's own.
+    pub(super) fn owned(&self) -> usize {
+        self.arena.len()
+    }
+
+    pub(super) fn push_null(&mut self) {
+        self.views.push(0);
+        self.nulls.append_null();
+    }
+
+    /// Adds a value. Returns whether there was room: one of more than 2 GiB is null.
+    #[inline(always)]
+    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        let len = bytes.len();
+        if len <= INLINE {
+            let mut view = [0; 16];
+            // Not `MOST` by far.
+            #[expect(clippy::cast_possible_truncation, reason = "at most 12")]
+            let start = [len as u8, 0, 0, 0];
+            view[..4].copy_from_slice(&start);
+            view[4..4 + len].copy_from_slice(bytes);
+            self.add(u128::from_le_bytes(view));
+            return true;
+        }
+        let place = match self.windows.get_mut(self.at).and_then(|window| window.place(bytes)) {
+            Some(offset) => Some((self.at + 1, offset)),
+            None => self.find_place(bytes),
+        };
+        let Some((buffer, offset)) = place else {
+            self.push_null();
+            return false;
+        };
+        let head = bytes.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
+        let [len, buffer, offset] = [len, buffer, offset].map(|number| number as u128);
+        self.add(len | u128::from(head) << 32 | buffer << 64 | offset << 96);
+        true
+    }
+
+    #[inline(always)]
+    fn add(&mut self, view: u128) {
+        self.views.push(view);
+        self.nulls.append_non_null();
+    }
+
+    /// The buffer, and where in it: another window's, or the arena's, to which the value is then copied.
+    #[inline(never)]
+    fn find_place(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
+        for (i, window) in self.windows.iter_mut().enumerate() {
+            if let Some(offset) = window.place(bytes) {
+                self.at = i;
+                return Some((i + 1, offset));
+            }
+        }
+        let offset = self.arena.len();
+        if offset.checked_add(bytes.len())? > MOST {
+            return None;
+        }
+        self.arena.extend_from_slice(bytes);
+        Some((0, offset))
+    }
+
+    fn take(&mut self) -> (ScalarBuffer<u128>, Arc<[Buffer]>, Option<NullBuffer>) {
+        let views = std::mem::take(&mut self.views);
+        let arena = Buffer::from_vec(std::mem::take(&mut self.arena));
+        let windows = self.windows.iter_mut().map(|window| {
+            let (start, end) = window.used.take().unwrap_or_default();
+            window.source.slice_with_length(start, end - start)
+        });
+        let buffers = std::iter::once(arena).chain(windows).collect();
+        (views.into(), buffers, self.nulls.finish())
+    }
+
+    /// What was pushed.
+    #[expect(unsafe_code, reason = "checking every view again takes as long as all the rest; see docs/safety.md")]
+    pub(super) fn finish(&mut self) -> BinaryViewArray {
+        let (views, buffers, nulls) = self.take();
+        // SAFETY: `push` alone makes views, from bytes of that length: of at most 12 it holds them, and zeros behind them;
+        // of more it holds the first four, and they lie at that offset of that buffer. In the arena they were put
+        // there, and nothing in it is ever taken away; in a window `place` saw that they lie in the source, behind
+        // `used.0`, and moved `used.1` behind them, which is what the buffer is cut to here. Null rows hold a view of
+        // length 0. A null is counted for each view.
+        unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) }
+    }
+}
+
+impl Window {
+    /// Where in the window the bytes lie, if they lie in the source and the window can reach there.
+    #[inline(always)]
+    fn place(&mut self, bytes: &[u8]) -> Option<usize> {
+        let offset = bytes.as_ptr().addr().wrapping_sub(self.source.as_ptr().addr());
+        if offset >= self.source.len() {
+            return None;
+        }
+        // No two objects overlap: what begins in the source ends there, too.
+        let end = offset + bytes.len();
+        let (start, last) = self.used.unwrap_or((offset, end));
+        if offset < start || end - start > MOST || end > self.source.len() {
+            return None;
+        }
+        self.used = Some((start, last.max(end)));
+        Some(offset - start)
+    }
+}
+
+/// A column of text, or of the bytes that should be.
+pub(super) struct Text {
+    views: Views,
+    is_text: bool,
+    /// Rows that are null for want of UTF-8.
+    lost: u64,
+}
+
+impl Text {
+    pub(super) fn new(views: Views, is_text: bool) -> Self {
+        Self { views, is_text, lost: 0 }
+    }
+
+    /// Adds a value; null where it is no text and has to be.
+    #[inline(always)]
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.is_text && !bytes.is_ascii() && str::from_utf8(bytes).is_err() {
+            self.lost += 1;
+            self.views.push_null();
+        } else if !self.views.push(bytes) {
+            self.lost += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn push_null(&mut self) {
+        self.views.push_null();
+    }
+
+    #[inline]
+    pub(super) fn push_maybe(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.push(bytes),
+            None => self.push_null(),
+        }
+    }
+
+    pub(super) fn owned(&self) -> usize {
+        self.views.owned()
+    }
+
+    /// How many values were lost since this was asked last.
+    pub(super) fn lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// What was pushed.
+    pub(super) fn finish(&mut self) -> Finished {
+        if self.is_text { Finished::Text(as_text(&mut self.views)) } else { Finished::Bytes(self.views.finish()) }
+    }
+}
+
+/// What a column of views became.
+pub(super) enum Finished {
+    Text(StringViewArray),
+    Bytes(BinaryViewArray),
+}
+
+/// A column of object ids, as hex digits or raw.
+pub(super) struct Ids {
+    views: Views,
+    is_hex: bool,
+}
+
+impl Ids {
+    pub(super) fn new(views: Views, is_hex: bool) -> Self {
+        Self { views, is_hex }
+    }
+
+    /// Adds an object id; null for what is none.
+    #[inline(always)]
+    pub(super) fn push(&mut self, value: Value<'_>) {
+        match value {
+            Value::Hex(digits) if self.is_hex && is_lower_hex(digits) => {
+                self.views.push(digits);
+            }
+            Value::Raw(bytes) if self.is_hex => {
+                self.views.push(spell(bytes, &mut [0; 64]).unwrap_or_default());
+            }
+            Value::Raw(bytes) => {
+                self.views.push(bytes);
+            }
+            value => self.push_spelled(value),
+        }
+    }
+
+    #[inline(never)]
+    fn push_spelled(&mut self, value: Value<'_>) {
+        match value.to_owned() {
+            Some(crate::model::RefValue::Oid(oid)) => self.push(Value::Raw(oid.as_raw())),
+            _ => self.views.push_null(),
+        }
+    }
+
+    /// What was pushed.
+    pub(super) fn finish(&mut self) -> Finished {
+        if self.is_hex { Finished::Text(as_text(&mut self.views)) } else { Finished::Bytes(self.views.finish()) }
+    }
+}
+
+/// Whether there is nothing but lower-case hex digits. Without a branch, as [`is_hex`](crate::model::is_hex).
+#[inline(always)]
+fn is_lower_hex(digits: &[u8]) -> bool {
+    let is_digit = |b: u8| (b.wrapping_sub(b'0') < 10) | (b.wrapping_sub(b'a') < 6);
+    digits.iter().fold(0, |bad, &b| bad | u8::from(!is_digit(b))) == 0
+}
+
+/// The column as text, all of whose values are.
+#[expect(unsafe_code, reason = "checking every value again takes as long as all the rest; see docs/safety.md")]
+fn as_text(views: &mut Views) -> StringViewArray {
+    let array = views.finish();
+    // SAFETY: called for a `Text` that is text, which pushes what is ASCII or was seen to be UTF-8, and for `Ids` as hex
+    // digits, which pushes what `is_lower_hex` or `spell` says is digits. Both keep their views to themselves.
+    unsafe { array.to_string_view_unchecked() }
+}
