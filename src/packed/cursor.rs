@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::record::diagnose;
+use super::search::record_start;
 use super::{Damage, Reason, Record};
 use crate::model::{HashKind, Span};
 
@@ -49,6 +50,52 @@ impl Cursor {
         self.last_name = name;
         self.pos = record.end();
         Ok(Some(record))
+    }
+
+    /// This walk as several, one after the other, of about so many bytes each: what they check of order and names that
+    /// repeat is what this one would. No two of them share a name.
+    #[must_use]
+    pub fn split(mut self, data: &[u8], bytes: usize) -> Vec<Self> {
+        let mut parts = Vec::new();
+        let mut last_name = self.last_name.clone();
+        while self.pos < self.end || self.enter_next_stretch() {
+            let pos = self.pos;
+            let end = self.cut(data, pos.saturating_add(bytes.max(1)));
+            parts.push(Self { pos, end, last_name, repeats: false, hash: self.hash, later: Vec::new() });
+            let last = record_start(data, pos, end.saturating_sub(1));
+            last_name = Record::read(data, last, self.hash).map(|record| record.name()).unwrap_or_default();
+            self.pos = end;
+        }
+        parts
+    }
+
+    /// The first boundary from `at` on, in this stretch, that does not separate records of one name.
+    fn cut(&self, data: &[u8], at: usize) -> usize {
+        if at >= self.end {
+            return self.end;
+        }
+        let mut before = record_start(data, self.pos, at);
+        loop {
+            // What is damaged stays where it is, for the part that comes to it.
+            let Some(record) = Record::read(data, before, self.hash) else { return before.max(at) };
+            let after = record.end();
+            if after >= self.end {
+                return self.end;
+            }
+            let name = |record: Record| data.get(record.name()).unwrap_or_default();
+            let next = Record::read(data, after, self.hash);
+            if next.is_none_or(|next| name(next) != name(record)) {
+                return after;
+            }
+            before = after;
+        }
+    }
+
+    /// The name of the record to come, if it can be read; else the name seen last.
+    #[must_use]
+    pub fn name_ahead<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        let next = Record::read(data, self.pos, self.hash).map(|record| record.name());
+        data.get(next.unwrap_or_else(|| self.last_name.clone())).unwrap_or_default()
     }
 
     /// Whether the record that it read last has the name of the one that it read before.

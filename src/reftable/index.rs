@@ -92,6 +92,63 @@ pub(super) fn descend(table: &Table, root: usize, kind: Kind, key: &[u8]) -> Res
     }
 }
 
+/// More entries of an index than these are not looked at to find where to cut.
+const MOST_ENTRIES: usize = 1 << 16;
+
+/// Keys that cut the refs of a table into about so many parts of about one size, as far as its index tells; fewer if it is
+/// damaged, which whoever reads the refs finds.
+#[must_use]
+pub fn split_keys(table: &Table, parts: usize) -> Vec<Vec<u8>> {
+    let Some(root) = table.footer().ref_index else { return Vec::new() };
+    let mut last_keys = Vec::new();
+    let mut level = vec![root];
+    while let Some(first) = level.first().copied() {
+        let Ok(below) = entries(table, &level, first == root) else { break };
+        last_keys = below;
+        let targets: Vec<_> = last_keys.iter().map(|(_, target)| *target).collect();
+        // Each level lies before the one above it.
+        let is_index = |start: usize| table.prologue(start).is_ok_and(|p| p.is_some_and(|p| p.kind == Kind::Index));
+        let goes_down = targets.first().is_some_and(|target| *target < first && is_index(*target));
+        if last_keys.len() >= parts || !goes_down {
+            break;
+        }
+        level = targets;
+    }
+    // Behind the last key there is nothing.
+    last_keys.pop();
+    let step = last_keys.len().checked_div(parts).unwrap_or_default().max(1);
+    let behind = |(mut key, _): (Vec<u8>, usize)| {
+        key.push(0);
+        key
+    };
+    last_keys.into_iter().skip(step.saturating_sub(1)).step_by(step).map(behind).collect()
+}
+
+/// The last keys of what the index blocks at these offsets point to, and where that is; `with_siblings` those behind them.
+fn entries(table: &Table, level: &[usize], with_siblings: bool) -> Result<Vec<(Vec<u8>, usize)>, Damage> {
+    let mut entries = Vec::new();
+    for start in level {
+        let mut next = Some(table.expect_block(*start, Kind::Index)?);
+        while let Some((block, image)) = next {
+            let mut rest = block.rest(image, block.first);
+            let (mut key, mut fresh) = (Vec::new(), true);
+            while !rest.is_empty() {
+                let (prefix, suffix, _) = read_key(&mut rest).ok_or_else(|| block.damaged(Reason::Record))?;
+                next_key(&mut key, prefix, suffix, fresh).map_err(|reason| block.damaged(reason))?;
+                fresh = false;
+                let target = varint_len(&mut rest).ok_or_else(|| block.damaged(Reason::Record))?;
+                entries.push((key.clone(), target));
+                // Blocks that point at one another would multiply.
+                if entries.len() > MOST_ENTRIES {
+                    return Err(block.damaged(Reason::IndexTarget));
+                }
+            }
+            next = if with_siblings { table.block_if(table.next_block(&block)?, Kind::Index)? } else { None };
+        }
+    }
+    Ok(entries)
+}
+
 /// Where the first record that is not less than `key` points, `None` if all are less; and where the one before it does.
 fn target(block: &Block, image: &[u8], key: &[u8]) -> Result<(Option<usize>, Option<usize>), Damage> {
     let mut previous = None;

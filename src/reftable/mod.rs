@@ -38,6 +38,7 @@ pub use batch::{RefBatch, RefRecord, Value};
 pub use block::{Block, Kind};
 pub use damage::{Damage, Reason};
 pub use header::{Footer, Header};
+pub use index::split_keys;
 pub use log::{LogCursor, LogRecord, LogUpdate};
 pub use merge::{Keyed, Merge};
 pub use points_at::{Hit, points_at};

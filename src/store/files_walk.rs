@@ -14,15 +14,16 @@ const REFS: &[u8] = b"refs/";
 #[derive(Debug)]
 pub(super) struct FilesWalk {
     loose: Arc<LooseRefs>,
-    /// The next loose ref that is wanted, or their number.
+    /// The next loose ref that is wanted, or where they end.
     next_loose: usize,
+    end_loose: usize,
     packed: Option<PackedWalk>,
 }
 
 impl FilesWalk {
     pub(super) fn new(loose: Arc<LooseRefs>, packed: Option<Arc<PackedFile>>, query: &Query) -> Result<Self> {
         let packed = packed.map(|file| PackedWalk::new(file, query)).transpose()?;
-        let mut walk = Self { loose, next_loose: 0, packed };
+        let mut walk = Self { next_loose: 0, end_loose: loose.len(), loose, packed };
         walk.next_loose = walk.wanted_loose(walk.loose.seek(&query.prefix), query);
         Ok(walk)
     }
@@ -35,16 +36,34 @@ impl FilesWalk {
         self.packed.as_ref().map(|packed| &packed.file)
     }
 
-    /// The first loose ref from the `i`th on that is wanted, or their number.
+    /// This walk as several, one after the other, of about so many bytes of packed refs each.
+    pub(super) fn split(self, query: &Query, bytes: usize) -> Vec<Self> {
+        let Some(packed) = self.packed else { return vec![self] };
+        let data = packed.file.snapshot().data();
+        let cursors = packed.cursor.split(data, bytes);
+        let starts = cursors.iter().skip(1).map(|cursor| self.loose.seek(cursor.name_ahead(data)).max(self.next_loose));
+        let ends: Vec<_> = starts.chain([self.end_loose]).collect();
+        let mut start = self.next_loose;
+        let part = |(cursor, end): (Cursor, usize)| {
+            let packed = PackedWalk::over(packed.file.clone(), cursor);
+            let mut part = Self { loose: self.loose.clone(), next_loose: start, end_loose: end, packed: Some(packed) };
+            part.next_loose = part.wanted_loose(start, query);
+            start = end;
+            part
+        };
+        cursors.into_iter().zip(ends).map(part).collect()
+    }
+
+    /// The first loose ref from the `i`th on that is wanted, or where they end.
     fn wanted_loose(&self, i: usize, query: &Query) -> usize {
-        (i..self.loose.len()).find(|&i| query.matches(self.loose.name(i))).unwrap_or(self.loose.len())
+        (i..self.end_loose).find(|&i| query.matches(self.loose.name(i))).unwrap_or(self.end_loose)
     }
 
     #[inline]
     pub(super) fn next(&mut self, query: &Query) -> Result<Option<Step>> {
         let Some(packed) = &mut self.packed else { return Ok(self.next_of_loose(query)) };
         let Some(record) = packed.peek()? else { return Ok(self.next_of_loose(query)) };
-        if self.next_loose < self.loose.len() {
+        if self.next_loose < self.end_loose {
             match self.loose.name(self.next_loose).cmp(packed.name(&record)) {
                 Ordering::Less => return Ok(self.next_of_loose(query)),
                 Ordering::Equal => {
@@ -63,7 +82,7 @@ impl FilesWalk {
     pub(super) fn next_plain(&mut self) -> Option<(Record, bool)> {
         let packed = self.packed.as_mut()?;
         let record = packed.ahead.filter(|_| packed.passed.is_none())?;
-        if self.next_loose < self.loose.len() && self.loose.name(self.next_loose) <= packed.name(&record) {
+        if self.next_loose < self.end_loose && self.loose.name(self.next_loose) <= packed.name(&record) {
             return None;
         }
         Some((record, packed.pass(&record)))
@@ -72,7 +91,7 @@ impl FilesWalk {
     #[inline(never)]
     fn next_of_loose(&mut self, query: &Query) -> Option<Step> {
         let i = self.next_loose;
-        if i >= self.loose.len() {
+        if i >= self.end_loose {
             return None;
         }
         self.next_loose = self.wanted_loose(i.saturating_add(1), query);
@@ -83,7 +102,7 @@ impl FilesWalk {
     pub(super) fn run(&mut self) -> Option<(&Arc<PackedFile>, Span)> {
         let packed = self.packed.as_mut()?;
         let record = packed.peek().ok()??;
-        let before = (self.next_loose < self.loose.len()).then(|| self.loose.name(self.next_loose));
+        let before = (self.next_loose < self.end_loose).then(|| self.loose.name(self.next_loose));
         let end = packed.file.snapshot().end_before(before).ok()?;
         Some((&packed.file, record.start()..end))
     }
@@ -125,7 +144,11 @@ impl PackedWalk {
             selection.prefix = b"";
         }
         let cursor = file.select(selection)?;
-        Ok(Self { file, cursor, ahead: None, is_read: false, failed: None, passed: None, has_landed: false })
+        Ok(Self::over(file, cursor))
+    }
+
+    fn over(file: Arc<PackedFile>, cursor: Cursor) -> Self {
+        Self { file, cursor, ahead: None, is_read: false, failed: None, passed: None, has_landed: false }
     }
 
     #[inline]

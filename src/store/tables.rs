@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::TableFile;
 use crate::model::{Error, HashKind, Interrupt, Oid, Result, Selection};
-use crate::reftable::{Damage, KeyRange, Keyed, LogCursor, Merge, RefBatch, RefCursor, RefRecord, points_at};
+use crate::reftable::{
+    Damage, KeyRange, Keyed, LogCursor, Merge, Reason, RefBatch, RefCursor, RefRecord, points_at, split_keys,
+};
 
 /// How many records are read between two questions to an interrupt.
 const BREATH: usize = 1 << 16;
@@ -87,6 +89,27 @@ impl Tables {
             is_placed: false,
             shows_deletions: self.shows_deletions,
         }
+    }
+
+    /// [`Self::select`] as several walks, one after the other, of about so many bytes of the largest table each. Where one
+    /// ends the next one must begin: see [`RefWalk::place`].
+    #[must_use]
+    pub fn select_parts(&self, selection: &Selection<'_>, bytes: usize) -> Vec<RefWalk> {
+        let whole = self.select(selection);
+        let [range] = &whole.ranges[..] else { return vec![whole] };
+        let largest = self.files.iter().map(|file| file.table()).max_by_key(|table| table.data().len());
+        let keys = largest.map(|table| split_keys(table, table.data().len() / bytes.max(1))).unwrap_or_default();
+        let mut start = range.start.clone();
+        let mut parts = Vec::new();
+        for key in keys {
+            if key > start && range.end.as_ref().is_none_or(|end| key < *end) {
+                parts.push(KeyRange { start, end: Some(key.clone()) });
+                start = key;
+            }
+        }
+        parts.push(KeyRange { start, end: range.end.clone() });
+        let walk = |range| RefWalk { ranges: vec![range], ..self.select(selection) };
+        parts.into_iter().map(walk).collect()
     }
 
     /// The number of refs; the first call reads all, later calls return what it found.
@@ -281,6 +304,29 @@ impl Tables {
         Ok(())
     }
 
+    /// Places a walk at its start: [`RefWalk::place`] then tells where that is.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn begin(&self, walk: &mut RefWalk) -> Result<()> {
+        walk.begin().map(|_| ()).map_err(|(number, damage)| self.damaged(number, damage))
+    }
+
+    /// Whether one part of a walk ends where the next one begins: an index that leads astray, or blocks out of order, would
+    /// have them pass something over.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn check_joint(&self, end: &[Option<usize>], start: &[Option<usize>]) -> Result<()> {
+        match end.iter().zip(start).position(|(end, start)| end != start) {
+            None => Ok(()),
+            Some(number) => {
+                let at = end.get(number).copied().flatten().unwrap_or_default();
+                Err(self.damaged(number, Damage::at(at, Reason::OutOfOrder)))
+            }
+        }
+    }
+
     fn damaged(&self, number: usize, damage: Damage) -> Error {
         damage.in_file(self.files.get(number).map(|file| file.path().to_owned()).unwrap_or_default())
     }
@@ -337,15 +383,30 @@ impl RefWalk {
         self.merge.cursor(number)
     }
 
+    /// Goes to its first range, if it stands nowhere yet.
+    fn begin(&mut self) -> std::result::Result<bool, (usize, Damage)> {
+        if !self.is_placed {
+            let Some(range) = self.ranges.last() else { return Ok(false) };
+            self.merge.seek(&range.start)?;
+            self.end = self.ranges.pop().and_then(|range| range.end);
+            self.end_head = self.end.as_deref().map_or(u64::MAX, head);
+            self.is_placed = true;
+        }
+        Ok(true)
+    }
+
+    /// Where it stands in each table: the offset of a record, or none at the end.
+    #[must_use]
+    pub fn place(&self) -> Vec<Option<usize>> {
+        let cursors = (0..).map_while(|number| self.merge.cursor(number));
+        cursors.map(|cursor| cursor.record().map(|record| record.span().start)).collect()
+    }
+
     #[inline]
     fn next(&mut self, interrupt: Interrupt<'_>) -> std::result::Result<Next, (usize, Damage)> {
         for skipped in 1_usize.. {
-            if !self.is_placed {
-                let Some(range) = self.ranges.last() else { return Ok(Next::End) };
-                self.merge.seek(&range.start)?;
-                self.end = self.ranges.pop().and_then(|range| range.end);
-                self.end_head = self.end.as_deref().map_or(u64::MAX, head);
-                self.is_placed = true;
+            if !self.begin()? {
+                return Ok(Next::End);
             }
             let next = self.merge.step()?;
             let standing = next.and_then(|number| self.merge.cursor(number).map(|cursor| (number, cursor)));

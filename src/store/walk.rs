@@ -86,6 +86,45 @@ impl Walk {
         Ok(Self { view, query, front: front.into_iter(), back: back.into_iter(), below, steps: 0, is_plain: false })
     }
 
+    /// This walk as several, one after the other, of about so many bytes each of the file that holds most of it. Where one
+    /// ends the next one must begin: see [`Self::place`].
+    #[must_use]
+    pub fn split(mut self, bytes: usize) -> Vec<Self> {
+        let below = match self.below {
+            Below::Files(files) => files.split(&self.query, bytes).into_iter().map(Below::Files).collect(),
+            Below::Tables(sides) => split_sides(sides, &self.query, bytes),
+        };
+        let last = below.len().saturating_sub(1);
+        let mut parts = Vec::with_capacity(below.len());
+        for (i, below) in below.into_iter().enumerate() {
+            let front = if i == 0 { std::mem::take(&mut self.front) } else { IntoIter::default() };
+            let back = if i == last { std::mem::take(&mut self.back) } else { IntoIter::default() };
+            let (view, query) = (self.view.clone(), self.query.clone());
+            parts.push(Self { view, query, front, back, below, steps: 0, is_plain: false });
+        }
+        parts
+    }
+
+    /// Goes to where it begins, if it has not begun: [`Self::place`] then tells where that is.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn begin(&mut self) -> Result<()> {
+        match &mut self.below {
+            Below::Tables(sides) => sides.iter_mut().try_for_each(|side| side.tables.begin(&mut side.walk)),
+            Below::Files(_) => Ok(()),
+        }
+    }
+
+    /// Where it stands in the tables of each side: see [`Tables::check_joint`].
+    #[must_use]
+    pub fn place(&self) -> Vec<Option<usize>> {
+        match &self.below {
+            Below::Tables(sides) => sides.iter().flat_map(|side| side.walk.place()).collect(),
+            Below::Files(_) => Vec::new(),
+        }
+    }
+
     /// What it walks over.
     #[must_use]
     pub fn view(&self) -> &Arc<View> {
@@ -210,6 +249,19 @@ impl Walk {
         }
     }
 
+    /// The part below `refs/`, if that comes next, all of it is wanted, and it is in one stack.
+    pub fn stack(&mut self) -> Option<(&Tables, &mut RefWalk)> {
+        match &mut self.below {
+            Below::Tables(sides) if self.front.as_slice().is_empty() && self.query.is_by_seeks() => {
+                match &mut sides[..] {
+                    [side] => Some((&side.tables, &mut side.walk)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
     /// The part below `refs/`, if that comes next and is in files.
     pub(super) fn files(&mut self) -> Option<&mut FilesWalk> {
         match &mut self.below {
@@ -272,6 +324,17 @@ fn outside(view: &Arc<View>, query: &Query) -> Result<(Vec<Entry>, Vec<Entry>)> 
     }
     front.sort_by(|a, b| a.item().name().cmp(b.item().name()));
     Ok((front, back))
+}
+
+/// A walk over one stack as several; over two it stays one.
+fn split_sides(sides: Vec<Side>, query: &Query, bytes: usize) -> Vec<Below> {
+    let ([side], true) = (&sides[..], query.start_after.is_none() && query.exclude.is_empty()) else {
+        return vec![Below::Tables(sides)];
+    };
+    let prefix = query.refs_prefix().unwrap_or_default();
+    let walks = side.tables.select_parts(&Selection { prefix, ..Selection::default() }, bytes);
+    let side = |walk| Below::Tables(vec![Side { tables: side.tables.clone(), walk, at: At::Behind }]);
+    walks.into_iter().map(side).collect()
 }
 
 /// A walk over some tables.

@@ -20,7 +20,8 @@ pub(super) fn of_views(finished: Finished, data_type: &DataType) -> Result<Array
         (Finished::Bytes(bytes), DataType::Binary) => Arc::new(bytes.iter().collect::<BinaryArray>()),
         (Finished::Bytes(bytes), DataType::LargeBinary) => Arc::new(bytes.iter().collect::<LargeBinaryArray>()),
         (Finished::Bytes(bytes), DataType::FixedSizeBinary(width)) => {
-            let wrong = usize::try_from(*width).ok().and_then(|width| bytes.iter().flatten().find(|v| v.len() != width));
+            let wrong =
+                usize::try_from(*width).ok().and_then(|width| bytes.iter().flatten().find(|v| v.len() != width));
             if let Some(value) = wrong {
                 let message = format!("an object id has {} bytes, not {width}", value.len());
                 return Err(ArrowError::InvalidArgumentError(message));
@@ -44,7 +45,8 @@ impl Dictionary {
             self.keys.push(None);
             return;
         };
-        let is_it = |key: &i32| usize::try_from(*key).ok().and_then(|key| self.values.get(key)).is_some_and(|v| v == value);
+        let is_it =
+            |key: &i32| usize::try_from(*key).ok().and_then(|key| self.values.get(key)).is_some_and(|v| v == value);
         let last = self.keys.last().copied().flatten().filter(is_it);
         let key = last.or_else(|| self.find(value));
         self.keys.push(key);

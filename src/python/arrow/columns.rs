@@ -6,10 +6,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::batches::{Batches, Changes, Failure, Logs, Once, Refs};
+use super::batches::{Batches, Changes, Failure, Logs, Once};
 use super::blocks;
 use super::field::{BLOCKS, CHANGES, LOGS, REFS, Shape};
 use super::log_rows::LogRows;
+use super::parallel::Parallel;
 use super::plan::Plan;
 use super::ref_rows::RefRows;
 use super::stream::{capsule, requested};
@@ -103,18 +104,20 @@ impl Of {
         self.columns(py, Choice::usual())?.stream(py, requested_schema)
     }
 
-    fn batches(&self, plan: &Plan, query: Query, interrupt: Interrupt<'_>) -> Result<Box<dyn Batches>, Failure> {
+    fn batches(
+        &self,
+        plan: &Plan,
+        query: Query,
+        most: usize,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Box<dyn Batches>, Failure> {
+        let refs = |rows, repository| Box::new(Parallel::new(rows, plan.clone(), most, repository));
         Ok(match self {
-            Self::Packed(file) => {
-                let repository = path_bytes(file.path());
-                Box::new(Refs { rows: RefRows::of_packed(file.clone(), query)?, repository })
-            }
-            Self::Tables(tables, path) => {
-                Box::new(Refs { rows: RefRows::of_tables(tables.clone(), query), repository: path.clone() })
-            }
+            Self::Packed(file) => refs(RefRows::of_packed(file.clone(), query)?, path_bytes(file.path())),
+            Self::Tables(tables, path) => refs(RefRows::of_tables(tables.clone(), query), path.clone()),
             Self::Store(lookup) => {
                 let view = lookup.view(&query, interrupt)?;
-                Box::new(Refs { rows: RefRows::of_view(&view, query)?, repository: path_of(lookup) })
+                refs(RefRows::of_view(&view, query)?, path_of(lookup))
             }
             Self::Log(lookup, name, is_reverse) if query.matches(name) => {
                 let rows = LogRows::of_log(lookup.clone(), name, *is_reverse, interrupt)?;
@@ -200,11 +203,12 @@ impl Columns {
         if let Some(schema) = requested_schema {
             plan = plan.requested(&requested(schema)?)?;
         }
-        let batches = bulk(py, |interrupt| match self.of.batches(&plan, self.query.clone(), interrupt) {
-            Ok(batches) => Ok(Ok(batches)),
-            Err(Failure::Store(error)) => Err(error),
-            Err(Failure::Arrow(error)) => Ok(Err(error)),
-        })?;
+        let batches =
+            bulk(py, |interrupt| match self.of.batches(&plan, self.query.clone(), self.batch_rows, interrupt) {
+                Ok(batches) => Ok(Ok(batches)),
+                Err(Failure::Store(error)) => Err(error),
+                Err(Failure::Arrow(error)) => Ok(Err(error)),
+            })?;
         let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
         capsule(py, plan, self.batch_rows, batches)
     }

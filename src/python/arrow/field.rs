@@ -178,7 +178,9 @@ impl Field {
         match self.class() {
             Class::Text => "utf8, large_utf8, string_view, binary, large_binary, binary_view",
             Class::Bytes => "binary, large_binary, binary_view",
-            Class::Id => "utf8, large_utf8, string_view (hex); binary, large_binary, binary_view, fixed_size_binary (raw)",
+            Class::Id => {
+                "utf8, large_utf8, string_view (hex); binary, large_binary, binary_view, fixed_size_binary (raw)"
+            }
             Class::Number => "uint64",
             Class::Dictionary => "dictionary of int32 and utf8; utf8, large_utf8, string_view",
             Class::Time => "timestamp in seconds, UTC",

@@ -17,6 +17,7 @@ mod columns;
 mod field;
 mod log_columns;
 mod log_rows;
+mod parallel;
 mod plan;
 mod ref_columns;
 mod ref_rows;

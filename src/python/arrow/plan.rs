@@ -42,9 +42,8 @@ impl Plan {
     }
 
     fn of(columns: Vec<(Field, DataType)>) -> Self {
-        let field = |(field, data_type): &(Field, DataType)| {
-            arrow_schema::Field::new(field.name(), data_type.clone(), true)
-        };
+        let field =
+            |(field, data_type): &(Field, DataType)| arrow_schema::Field::new(field.name(), data_type.clone(), true);
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
         Self { columns, schema }
     }

@@ -35,7 +35,10 @@ impl RefRows {
     /// All that tables have and the query lets pass.
     pub(super) fn of_tables(tables: Arc<Tables>, query: Query) -> Self {
         let walk = tables.select(&Selection { prefix: &query.prefix, ..Selection::default() });
-        Self { sources: tables.files().iter().map(|file| of_table(file)).collect(), walk: Kind::Tables(tables, walk, query) }
+        Self {
+            sources: tables.files().iter().map(|file| of_table(file)).collect(),
+            walk: Kind::Tables(tables, walk, query),
+        }
     }
 
     /// The refs of a repository that the query selects.
@@ -49,6 +52,52 @@ impl RefRows {
         let tables = (0..).map_while(|side| walk.tables(side));
         sources.extend(tables.flat_map(|tables| tables.files()).map(|file| of_table(file)));
         Ok(Self { walk: Kind::Store(walk, None), sources })
+    }
+
+    /// These rows as several, one after the other, of about so many bytes each. Where one ends the next one must begin: see
+    /// [`Self::place`].
+    pub(super) fn split(self, bytes: usize) -> Vec<Self> {
+        let Self { walk, sources } = self;
+        let walks: Vec<Kind> = match walk {
+            Kind::Packed(file, cursor, query) => {
+                let cursors = cursor.split(file.snapshot().data(), bytes).into_iter();
+                cursors.map(|cursor| Kind::Packed(file.clone(), cursor, query.clone())).collect()
+            }
+            Kind::Tables(tables, _, query) => {
+                let selection = Selection { prefix: &query.prefix, ..Selection::default() };
+                let walks = tables.select_parts(&selection, bytes).into_iter();
+                walks.map(|walk| Kind::Tables(tables.clone(), walk, query.clone())).collect()
+            }
+            Kind::Store(walk, _) => walk.split(bytes).into_iter().map(|walk| Kind::Store(walk, None)).collect(),
+        };
+        walks.into_iter().map(|walk| Self { walk, sources: sources.clone() }).collect()
+    }
+
+    /// Goes to where they begin, if they have not begun.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        match &mut self.walk {
+            Kind::Packed(..) => Ok(()),
+            Kind::Tables(tables, walk, _) => tables.begin(walk),
+            Kind::Store(walk, _) => walk.begin(),
+        }
+    }
+
+    /// Where they stand in each table; of no meaning for packed-refs, whose parts are cut at records.
+    pub(super) fn place(&self) -> Vec<Option<usize>> {
+        match &self.walk {
+            Kind::Packed(..) => Vec::new(),
+            Kind::Tables(_, walk, _) => walk.place(),
+            Kind::Store(walk, _) => walk.place(),
+        }
+    }
+
+    /// Whether they begin where others end.
+    pub(super) fn check_joint(&self, end: &[Option<usize>], start: &[Option<usize>]) -> Result<()> {
+        match &self.walk {
+            Kind::Tables(tables, ..) => tables.check_joint(end, start),
+            Kind::Store(walk, _) => walk.tables(0).map_or(Ok(()), |tables| tables.check_joint(end, start)),
+            Kind::Packed(..) => Ok(()),
+        }
     }
 
     /// What values of refs may lie in.
@@ -69,7 +118,8 @@ impl RefRows {
             let more = match &mut self.walk {
                 Kind::Packed(file, cursor, query) => fill_packed(file, cursor, query, columns, stride, repository)?,
                 Kind::Tables(tables, walk, query) => {
-                    fill_tables(tables, walk, query, columns, stride, repository, interrupt)?
+                    let glob = Some(&*query).filter(|query| !query.is_by_seeks());
+                    fill_tables(tables, walk, glob, columns, stride, repository, interrupt)?
                 }
                 Kind::Store(walk, asker) => fill_store(walk, asker, columns, stride, repository, interrupt)?,
             };
@@ -105,7 +155,7 @@ fn fill_packed(
 fn fill_tables(
     tables: &Tables,
     walk: &mut crate::store::RefWalk,
-    query: &Query,
+    glob: Option<&Query>,
     columns: &mut RefColumns,
     most: usize,
     repository: Option<&[u8]>,
@@ -115,7 +165,7 @@ fn fill_tables(
         let Some(number) = tables.next_unless(walk, interrupt)? else { return Ok(false) };
         let Some(cursor) = walk.cursor(number) else { return Ok(false) };
         let item = Item::Table(cursor.batch(), cursor.index(), cursor.table().data());
-        if query.is_by_seeks() || query.passes(item.name()) {
+        if glob.is_none_or(|glob| glob.passes(item.name())) {
             columns.push(item, None, repository);
         }
     }
@@ -131,6 +181,11 @@ fn fill_store(
     interrupt: Interrupt<'_>,
 ) -> Result<bool> {
     while columns.rows() < most {
+        if let Some((tables, walk)) = walk.stack()
+            && fill_tables(tables, walk, None, columns, most, repository, interrupt)?
+        {
+            break;
+        }
         let step = match walk.next_packed() {
             Some((record, is_duplicate)) => Step::Packed(record, is_duplicate),
             None => match walk.next(interrupt)? {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arrow_array::{BinaryViewArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 
-use crate::model::{Value, spell};
+use crate::model::{RefValue, Value, spell};
 
 /// Data of this length lies in the view itself.
 const INLINE: usize = 12;
@@ -124,11 +124,12 @@ impl Views {
     #[expect(unsafe_code, reason = "checking every view again takes as long as all the rest; see docs/safety.md")]
     pub(super) fn finish(&mut self) -> BinaryViewArray {
         let (views, buffers, nulls) = self.take();
-        // SAFETY: `push` alone makes views, from bytes of that length: of at most 12 it holds them, and zeros behind them;
+        // SAFETY: but for `Ids`, `push` alone makes views, from bytes of that length: of at most 12 it holds them, and zeros behind them;
         // of more it holds the first four, and they lie at that offset of that buffer. In the arena they were put
         // there, and nothing in it is ever taken away; in a window `place` saw that they lie in the source, behind
         // `used.0`, and moved `used.1` behind them, which is what the buffer is cut to here. Null rows hold a view of
-        // length 0. A null is counted for each view.
+        // length 0. A null is counted for each view. `Ids` that are hex digits never push what would go to the arena, but
+        // make it, in `spell_all`, of two bytes for each raw one, and the views into it as they gather those.
         unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) }
     }
 }
@@ -211,14 +212,18 @@ pub(super) enum Finished {
 }
 
 /// A column of object ids, as hex digits or raw.
+///
+/// Raw ones that become digits are gathered, and spelled all at once in the end: one by one that takes most of the time.
 pub(super) struct Ids {
     views: Views,
     is_hex: bool,
+    /// The raw ids whose digits will be the arena, in which their views lie already.
+    raw: Vec<u8>,
 }
 
 impl Ids {
     pub(super) fn new(views: Views, is_hex: bool) -> Self {
-        Self { views, is_hex }
+        Self { views, is_hex, raw: Vec::new() }
     }
 
     /// Adds an object id; null for what is none.
@@ -228,27 +233,58 @@ impl Ids {
             Value::Hex(digits) if self.is_hex && is_lower_hex(digits) => {
                 self.views.push(digits);
             }
-            Value::Raw(bytes) if self.is_hex => {
-                self.views.push(spell(bytes, &mut [0; 64]).unwrap_or_default());
-            }
+            Value::Raw(bytes) if self.is_hex => self.push_digits_of(bytes),
             Value::Raw(bytes) => {
                 self.views.push(bytes);
             }
-            value => self.push_spelled(value),
+            value => self.push_other(value),
         }
     }
 
+    #[inline(always)]
+    fn push_digits_of(&mut self, bytes: &[u8]) {
+        let (len, offset) = (2 * bytes.len(), 2 * self.raw.len());
+        if len <= INLINE || offset + len > MOST {
+            self.views.push_null();
+            return;
+        }
+        self.raw.extend_from_slice(bytes);
+        // Its first digits come later.
+        self.views.add(len as u128 | (offset as u128) << 96);
+    }
+
     #[inline(never)]
-    fn push_spelled(&mut self, value: Value<'_>) {
+    fn push_other(&mut self, value: Value<'_>) {
         match value.to_owned() {
-            Some(crate::model::RefValue::Oid(oid)) => self.push(Value::Raw(oid.as_raw())),
+            Some(RefValue::Oid(oid)) => self.push(Value::Raw(oid.as_raw())),
             _ => self.views.push_null(),
         }
     }
 
     /// What was pushed.
     pub(super) fn finish(&mut self) -> Finished {
-        if self.is_hex { Finished::Text(as_text(&mut self.views)) } else { Finished::Bytes(self.views.finish()) }
+        if !self.is_hex {
+            return Finished::Bytes(self.views.finish());
+        }
+        if !self.raw.is_empty() {
+            self.spell_all();
+        }
+        Finished::Text(as_text(&mut self.views))
+    }
+
+    /// Makes the digits the arena, and puts the first ones of each into its view.
+    fn spell_all(&mut self) {
+        let mut arena = vec![0; 2 * self.raw.len()];
+        spell(&self.raw, &mut arena);
+        self.raw.clear();
+        for view in &mut self.views.views {
+            let is_digits = *view as u32 as usize > INLINE && (*view >> 64) as u32 == 0;
+            let offset = (*view >> 96) as u32 as usize;
+            if is_digits && let Some(head) = arena.get(offset..).and_then(<[u8]>::first_chunk) {
+                *view |= u128::from(u32::from_le_bytes(*head)) << 32;
+            }
+        }
+        self.views.arena = arena;
     }
 }
 
