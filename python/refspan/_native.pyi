@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, final
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer, disjoint_base
 
@@ -12,8 +12,12 @@ __all__ = [
     "AnyValue",
     "BlockInfo",
     "Change",
+    "ChangeIterator",
+    "Columns",
     "Edit",
     "LogEntry",
+    "LogIterator",
+    "LogNames",
     "PackedRefs",
     "Plan",
     "Ref",
@@ -26,6 +30,7 @@ __all__ = [
     "Snapshot",
     "StoreReader",
     "Symref",
+    "TableLayout",
     "Transaction",
     "__version__",
     "abort_all",
@@ -51,7 +56,8 @@ _Old: TypeAlias = AnyValue | _Oid | None
 _Refs: TypeAlias = StoreReader | RefReader
 
 def show_ref(reader: RefReader, write: Callable[[bytes], object], report: Callable[[str, str], object]) -> None:
-    """Give `write` the refs of `reader` as the text of `git show-ref -d`, piece by piece, and `report` each broken one.
+    """Give `write` the refs of `reader` as the text of `git show-ref -d`, piece by piece, and `report` each broken
+    one.
 
     A packed-refs file: all its refs; duplicates are in the text too, as in git's, badly named refs and zero object ids
     are only reported. A stack: what lies below `refs/`, symbolic refs by what they resolve to. A single table: every
@@ -77,7 +83,8 @@ def list_refs(
     abbrev: int | None = None,
     quiet: bool = False,
 ) -> tuple[int, str | None]:
-    """Give `write` the lines of `git show-ref`, piece by piece. Returns how many refs were shown, and what git dies of.
+    """Give `write` the lines of `git show-ref`, piece by piece. Returns how many refs were shown, and what git dies
+    of.
 
     `names`: these refs, as `--verify` shows them. Else `head`: `HEAD` first; then the refs below each of `prefixes`
     that end in one of `patterns`. `abbrev`: so many digits of an object id at least, 0 for as many as git takes by
@@ -171,6 +178,42 @@ class RefReader:
         index, else by reading all refs; each hit is looked up again in the newer tables of a stack.
         """
 
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: `__arrow_c_stream__`, chosen.
+
+        `fields`, in that order; without it name, oid, peeled, target:
+
+        - `name`, `target` (text): null, and counted in a `UserWarning`, where a name is not UTF-8; `name_bytes`
+          (binary) has every name.
+        - `oid`, `peeled`: as `git show-ref -d` has them. Hex text in both formats, or with `oid="raw"` binary. What
+          packed-refs
+          claims to have peeled is believed; where it claims nothing, and for loose refs, a store asks its objects.
+        - `kind` ("oid", "symref", "deletion"; null for what cannot be read), `broken` (why a ref cannot be used),
+          `update_index`
+          (of tables), `namespace` (dictionary: "refs/heads"; null for names of fewer than three parts),
+          `repository` (the
+          path of the git directory or file).
+
+        `prefix`: only names that start with it, a seek. `glob`: only those that `git for-each-ref <glob>` shows.
+        `batch_rows`: how many rows a batch has at the most. Which rows: those that iterating yields.
+
+        Names and hex ids of packed-refs are views into the file, which stays mapped as long as a consumer holds
+        them; no row costs an allocation. Large files are read by several threads. `ValueError` for an unknown
+        field; damage is an error of the consumer, with the text of `CorruptError`.
+        """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
+
+    def _repr_html_(self) -> str: ...
     def is_stale(self) -> bool:
         """Whether `path` now leads to something else, to this changed, or nowhere. One `stat`; nothing is reloaded.
 
@@ -262,10 +305,10 @@ class Reftable(RefReader):
     def max_update_index(self) -> int:
         """The greatest update index in it: the number of the last transaction."""
 
-    def blocks(self) -> list[BlockInfo]:
+    def blocks(self) -> TableLayout:
         """Every block in file order. Reads and checks them all: O(size); Ctrl-C works."""
 
-    def logs(self, prefix: _Name | None = None) -> Iterator[LogEntry]:
+    def logs(self, prefix: _Name | None = None) -> LogIterator:
         """The reflog entries of the refs whose names start with `prefix`, newest first within a ref.
 
         As they are: tombstones have kind "deletion", and a log that merely exists has an entry of zero object ids.
@@ -308,7 +351,7 @@ class ReftableStack(RefReader):
     def max_update_index(self) -> int | None:
         """The greatest update index of any table; None without tables."""
 
-    def logs(self, prefix: _Name | None = None) -> Iterator[LogEntry]:
+    def logs(self, prefix: _Name | None = None) -> LogIterator:
         """The reflog entries of the refs whose names start with `prefix`, newest first within a ref."""
 
     def reload(self) -> bool:
@@ -394,7 +437,8 @@ class RefView:
     """One ref as it lies on disk. Readers make them; `name, oid, peeled = ref` unpacks into views.
 
     Fields are made when asked for. Those that are memoryviews are read-only, one-dimensional views of bytes into the
-    file (of a table's name into its block, decoded): no copy is made, they hash and compare like the equal `bytes`, and
+    file (of a table's name into its block, decoded): no copy is made, they hash and compare like the equal `bytes`,
+    and
     each keeps the file open while it is held (`bytes(view)` copies). `memoryview(ref)` is the whole record. Equal only
     to itself.
     """
@@ -496,7 +540,8 @@ class Ref:
     def peeled(self) -> str | None:
         """What an annotated tag points at in the end, as lower-case hex; None for what is no annotated tag.
 
-        Where the storage says nothing, the object database is asked, whatever the header of packed-refs claims; None if
+        Where the storage says nothing, the object database is asked, whatever the header of packed-refs claims;
+        None if
         the object cannot be read there. `CorruptError` if the database cannot be opened (alternates that lead round).
         """
 
@@ -579,6 +624,22 @@ class StoreReader:
     def names(self, prefix: _Name | None = None) -> Iterator[str]:
         """The names alone; otherwise as `refs(prefix)`."""
 
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """As `RefReader.columns`: what it says of fields and rows holds here too. A live store is read anew for
+        each stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
+
+    def _repr_html_(self) -> str: ...
     def points_at(self, oid: str | Buffer | Ref) -> Iterator[Ref]:
         """The refs under `refs/` that lead to `oid`: as `git for-each-ref --points-at`.
 
@@ -597,7 +658,8 @@ class StoreReader:
     def resolve(self, name: _Name) -> Ref:
         """The ref at the end of the chain of symbolic refs that starts at `name`; the ref itself if it is direct.
 
-        Raises `RefNotFoundError` with the name that is missing; `CorruptError` for a broken ref on the way, or for more
+        Raises `RefNotFoundError` with the name that is missing; `CorruptError` for a broken ref on the way, or for
+        more
         than four symbolic refs in a row (git's limit), a loop among them.
         """
 
@@ -616,7 +678,7 @@ class StoreReader:
         `skipped`. In tables, oldest first costs O(entries) at the call.
         """
 
-    def reflogs(self) -> Iterator[str]:
+    def reflogs(self) -> LogNames:
         """The names of the refs that have a log, empty ones too, in order, as `git reflog list`."""
 
     def digest(self, *, reflogs: bool = False) -> str:
@@ -677,6 +739,72 @@ class ReflogIterator:
     def skipped(self) -> int:
         """How many malformed lines have been passed over so far; git passes over them too."""
 
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """All entries of the log, in its order, whatever was yielded before, as columns: see `LogNames.columns`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> LogEntry: ...
+
+@final
+class LogNames:
+    """The names of the refs that have a log, in order; as columns the entries of these logs."""
+
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """The entries of all logs, names in order, newest entry first, as Arrow columns: what `__arrow_c_stream__`
+        gives, chosen.
+
+        `fields`, in that order; without it `ref`, `old`, `new` (object ids), `committer_name`, `committer_email`,
+        `time`
+        (timestamp in seconds, UTC), `tz` ("+0530"), `message`, `index` (how many entries of that ref are newer: n in
+        `ref@{n}`). There are also `update_index` (of tables), `namespace`, `ref_bytes`, `repository`. Text that is
+        not UTF-8 is
+        null and counted in a `UserWarning`. `prefix`, `glob`: only refs of such names. `oid`, `batch_rows`: as for
+        refs.
+        """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> str: ...
+
+@final
+class LogIterator:
+    """The reflog entries of a table or stack. May be shared between threads: each entry goes to one of them."""
+
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """All these entries, whatever was yielded before, as columns: see `LogNames.columns`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
+
     def __iter__(self) -> Self: ...
     def __next__(self) -> LogEntry: ...
 
@@ -701,6 +829,85 @@ class Change:
     def after(self) -> str | Symref | LogEntry | None:
         """The same in the second."""
 
+@final
+class ChangeIterator:
+    """Changes, in order of the names. May be shared between threads: each change goes to one of them."""
+
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """All changes, whatever was yielded before, as Arrow columns: what `__arrow_c_stream__` gives, chosen.
+
+        `fields`, in that order; without it `name`, `kind` as `Change.kind`, `before`, `after`: an object id in hex,
+        `ref:` and a
+        target, or, of a reflog, its first entry that differs as a line of a files reflog. There are also `namespace`,
+        `name_bytes`. `prefix`, `glob`: only such names. `oid` has no meaning here.
+        """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Change: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class Columns:
+    """Rows as Arrow columns: `pyarrow.table`, `polars.DataFrame`, `pandas.DataFrame.from_arrow`, duckdb and
+    nanoarrow take it.
+
+    Made by `columns()`. Each stream reads anew: of a `RefStore` what is there then, of all else what was there when
+    that was opened. A stream may be read by any thread, with the GIL or without, and dropped at any time.
+    """
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of record batches: a capsule `arrow_array_stream`, as the Arrow PyCapsule interface has it.
+
+        `requested_schema`, a capsule `arrow_schema`, asks for other types of the same columns: text as utf8,
+        large_utf8 or
+        string_view, or as the bytes that it is in binary, large_binary, binary_view; object ids as hex text, or raw
+        in a
+        binary type or fixed_size_binary. `ValueError` for others.
+        """
+
+@final
+class TableLayout:
+    """The blocks of a table, in file order: a sequence of `BlockInfo`, and a frame for Arrow.
+
+    Equal to a list or tuple of the same blocks.
+    """
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    @property
+    def block_size(self) -> int:
+        """The size in bytes that the table's blocks are padded to; 0 means that they are not."""
+
+    def columns(self, fields: Iterable[str] | None = None) -> Columns:
+        """The blocks as Arrow columns: which of kind, offset, length, records, restarts, in which order. See
+        `BlockInfo`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All blocks in all columns: a capsule `arrow_array_stream`."""
+
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int, /) -> BlockInfo: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> tuple[BlockInfo, ...]: ...
+    def __iter__(self) -> Iterator[BlockInfo]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def _repr_html_(self) -> str: ...
+
 def open(path: str | PathLike[str] | None = None, *, worktree: str | None = None) -> RefStore:
     """Open the refs of the repository that `path` lies in: a work tree or a folder in it, a `.git` directory or file,
     a bare repository, a linked worktree. `worktree` picks a linked worktree by its id (its folder in `worktrees/`).
@@ -713,7 +920,7 @@ def open(path: str | PathLike[str] | None = None, *, worktree: str | None = None
     `CorruptError` for a configuration that cannot be understood, or an unfinished migration; `OSError`.
     """
 
-def diff(a: _Refs, b: _Refs, *, reflogs: bool = False) -> Iterator[Change]:
+def diff(a: _Refs, b: _Refs, *, reflogs: bool = False) -> ChangeIterator:
     """What makes the refs of `a` those of `b`, in order of the names: what the digest hashes is compared.
 
     Each may be a `RefStore` (as it stands now), a `Snapshot`, or a reader. Against a reader only what is under `refs/`
@@ -787,16 +994,20 @@ class Transaction:
     """Edits of a repository's refs: all are made, or, if anything goes wrong before the first is, none.
 
     In a `with` block it commits on a clean exit and aborts on an exception. Edits are collected first; `prepare()`
-    takes the locks that git takes, compares what each ref holds under its lock with `old`, and writes everything aside;
+    takes the locks that git takes, compares what each ref holds under its lock with `old`, and writes everything
+    aside;
     `commit()` renames. So it is safe beside running git processes. Its object ids are hex or raw, or a direct `Ref`.
 
     Options: `durability`: "git" waits for the disk where `core.fsync` says so (by default it does not), "full" for
-    every file and directory in the order that survives a loss of power, "none" never. `timeout`: seconds that each lock
+    every file and directory in the order that survives a loss of power, "none" never. `timeout`: seconds that each
+    lock
     is waited for, by default what git's configuration says (0.1 for a ref, 1 for packed-refs). `into`: "auto" puts new
-    values where git does, into loose refs; "packed" puts all of a batch into one rewrite of packed-refs, and one rename
+    values where git does, into loose refs; "packed" puts all of a batch into one rewrite of packed-refs, and one
+    rename
     decides over it. **With "packed" no other program may create refs meanwhile**: git finds a new `a/b` in the way of
     `a` by the file system alone, and a name that is created in packed-refs only slips past that. `atomic=False`: edits
-    that are refused for their own sake are put into `rejected`, a `verify` among them, and the others are made; what no
+    that are refused for their own sake are put into `rejected`, a `verify` among them, and the others are made;
+    what no
     edit can be blamed for, and what is not supported, stops all. `check=False`: new object ids need not exist, nor be
     commits under `refs/heads/`.
 

@@ -15,6 +15,7 @@ use super::args::Name;
 #[cfg(feature = "arrow")]
 use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
+use super::display::html;
 use super::git_ref::Symref;
 use super::log_entry::LogEntry;
 use super::reader::{Now, RefReader};
@@ -112,7 +113,7 @@ impl From<LogDifference<LogEntry>> for Change {
 ///
 /// While one is sought signal handlers may run, so nothing is locked meanwhile: who seeks has the walk to itself.
 #[pyclass(frozen, module = "refspan._native")]
-pub(super) struct ChangeIterator {
+pub(crate) struct ChangeIterator {
     /// What is compared, and whether logs are.
     #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "columns are read anew"))]
     of: ([Arc<View>; 2], bool),
@@ -182,6 +183,10 @@ impl ChangeIterator {
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf.as_any())
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {

@@ -166,7 +166,7 @@ impl LogEntry {
 
 /// A walk over the logs of some tables. May be shared between threads.
 #[pyclass(frozen, module = "refspan._native")]
-pub(super) struct LogIterator {
+pub(crate) struct LogIterator {
     tables: Arc<TableSources>,
     /// Which refs, and where the tables are.
     #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "columns are read anew"))]

@@ -52,7 +52,7 @@ mod _native {
     #[pymodule_export]
     use super::block_info::BlockInfo;
     #[pymodule_export]
-    use super::change::{Change, diff};
+    use super::change::{Change, ChangeIterator, diff};
     #[pymodule_export]
     use super::edit::{AnyValue, Edit};
     #[pymodule_export]
@@ -60,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use super::list_refs::{is_below_a_file, is_well_formed, list_refs};
     #[pymodule_export]
-    use super::log_entry::LogEntry;
+    use super::log_entry::{LogEntry, LogIterator};
     #[pymodule_export]
     use super::packed_refs::PackedRefs;
     #[pymodule_export]
@@ -72,7 +72,7 @@ mod _native {
     #[pymodule_export]
     use super::ref_view::RefView;
     #[pymodule_export]
-    use super::reflog_iterator::ReflogIterator;
+    use super::reflog_iterator::{LogNames, ReflogIterator};
     #[pymodule_export]
     use super::reftable::{Reftable, ReftableStack};
     #[pymodule_export]

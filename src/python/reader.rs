@@ -11,6 +11,7 @@ use super::args::{self, Name};
 #[cfg(feature = "arrow")]
 use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
+use super::display::html;
 use super::error::{raise, to_py};
 use super::iterators::{Finds, FoundIterator, Item, PackedIterator, TableIterator};
 use super::ref_view::{RefView, refname};
@@ -280,6 +281,10 @@ impl RefReader {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         self.rows().stream(py, requested_schema.as_ref())
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf.as_any())
     }
 
     /// Whether `path` now leads to something else, to this changed, or nowhere. One `stat`; nothing is reloaded.

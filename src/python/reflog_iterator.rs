@@ -103,7 +103,7 @@ impl ReflogIterator {
 
 /// Names of refs, in order.
 #[pyclass(frozen, module = "refspan._native")]
-pub(super) struct LogNames {
+pub(crate) struct LogNames {
     #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "columns are read anew"))]
     lookup: Lookup,
     names: Mutex<std::vec::IntoIter<Vec<u8>>>,

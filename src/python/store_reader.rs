@@ -11,6 +11,7 @@ use super::args::{self, Name};
 #[cfg(feature = "arrow")]
 use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
+use super::display::html;
 use super::error::{raise, to_py};
 use super::git_ref::Ref;
 use super::ref_view::refname;
@@ -201,6 +202,10 @@ impl StoreReader {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         self.rows().stream(py, requested_schema.as_ref())
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf.as_any())
     }
 
     /// The refs under `refs/` that lead to `oid`: as `git for-each-ref --points-at`.
