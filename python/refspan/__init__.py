@@ -20,6 +20,7 @@ from refspan._native import (
     Reftable,
     ReftableStack,
     RefView,
+    Scan,
     Snapshot,
     Symref,
     TableLayout,
@@ -47,6 +48,7 @@ from refspan.errors import (
     UnsafeRepositoryError,
     UnsupportedError,
 )
+from refspan.fleet import discover, scan
 
 __all__ = [
     "ANY",
@@ -75,6 +77,7 @@ __all__ = [
     "Reftable",
     "ReftableStack",
     "RepositoryNotFoundError",
+    "Scan",
     "Snapshot",
     "StaleError",
     "Symref",
@@ -85,5 +88,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "diff",
+    "discover",
     "open",
+    "scan",
 ]

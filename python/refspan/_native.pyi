@@ -1,6 +1,6 @@
 """refspan's compiled core. Import from `refspan`, not from here."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, final, overload
@@ -15,6 +15,7 @@ __all__ = [
     "ChangeIterator",
     "Columns",
     "Edit",
+    "FleetIterator",
     "LogEntry",
     "LogIterator",
     "LogNames",
@@ -27,6 +28,7 @@ __all__ = [
     "ReflogIterator",
     "Reftable",
     "ReftableStack",
+    "Scan",
     "Snapshot",
     "StoreReader",
     "Symref",
@@ -1084,3 +1086,40 @@ class Transaction:
 
 def abort_all() -> None:
     """Abort every transaction that is prepared; registered for the end of the interpreter."""
+
+@final
+class FleetIterator:
+    """The paths of the repositories at and below a folder, in order: what `refspan.discover` runs over.
+
+    An `OSError` for a folder that cannot be listed is raised in its turn; the next step goes on behind it.
+    """
+
+    def __new__(cls, root: str | PathLike[str]) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> str: ...
+
+@final
+class Scan:
+    """The rows of many repositories as Arrow columns, as `Columns`. Made by `refspan.scan`. Each stream reads them
+    anew."""
+
+    def __new__(
+        cls,
+        paths: Sequence[str | PathLike[str]],
+        *,
+        what: str = "refs",
+        fields: Iterable[str] | None = None,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: str = "hex",
+        batch_rows: int = 65536,
+        workers: int | None = None,
+        on_error: str = "raise",
+        progress: Callable[[int, int | None, str], object] | None = None,
+    ) -> Self: ...
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of record batches, as `Columns.__arrow_c_stream__`."""

@@ -58,3 +58,14 @@ pub enum RefValue {
     /// The name of another ref.
     Symref(Vec<u8>),
 }
+
+impl RefValue {
+    /// As text: hex digits, or `ref:` and a name.
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
+        match self {
+            Self::Oid(oid) => oid.to_hex().into_bytes(),
+            Self::Symref(target) => [b"ref:", &target[..]].concat(),
+        }
+    }
+}

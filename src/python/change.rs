@@ -154,7 +154,7 @@ impl ChangeIterator {
     ///
     /// `fields`: which columns, in which order; without it name, kind, before, after: kind as `Change.kind`, values as the
     /// object id in hex, `ref:` and the target, or, of a reflog, the entry as a line of a files reflog. There are also
-    /// namespace, name_bytes. `prefix`, `glob`: only such names. `batch_rows`: as in `RefStore.columns`. `oid` is "hex".
+    /// namespace, `name_bytes`. `prefix`, `glob`: only such names. `batch_rows`: as in `RefStore.columns`. `oid` is "hex".
     #[cfg(feature = "arrow")]
     #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
     #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]

@@ -191,9 +191,9 @@ impl LogIterator {
 impl LogIterator {
     /// All these entries, whatever was yielded before, as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
     ///
-    /// `fields`: which columns, in which order; without it ref, old, new, committer_name, committer_email, time, tz,
-    /// message, index (how many entries of that ref are newer: as in `ref@{index}`). There are also update_index,
-    /// namespace, ref_bytes, repository. `prefix`, `glob`: only refs of such names. `oid`, `batch_rows`: as in
+    /// `fields`: which columns, in which order; without it ref, old, new, `committer_name`, `committer_email`, time, tz,
+    /// message, index (how many entries of that ref are newer: as in `ref@{index}`). There are also `update_index`,
+    /// namespace, `ref_bytes`, repository. `prefix`, `glob`: only refs of such names. `oid`, `batch_rows`: as in
     /// `RefStore.columns`.
     #[cfg(feature = "arrow")]
     #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]

@@ -10,6 +10,7 @@ mod change;
 mod display;
 mod edit;
 mod error;
+mod fleet_iterator;
 mod git_ref;
 mod iterators;
 mod list_refs;
@@ -48,13 +49,15 @@ mod _native {
 
     #[cfg(feature = "arrow")]
     #[pymodule_export]
-    use super::arrow::Columns;
+    use super::arrow::{Columns, Scan};
     #[pymodule_export]
     use super::block_info::BlockInfo;
     #[pymodule_export]
     use super::change::{Change, ChangeIterator, diff};
     #[pymodule_export]
     use super::edit::{AnyValue, Edit};
+    #[pymodule_export]
+    use super::fleet_iterator::FleetIterator;
     #[pymodule_export]
     use super::git_ref::{Ref, Symref};
     #[pymodule_export]

@@ -253,8 +253,8 @@ impl RefReader {
 
     /// The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
     ///
-    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, update_index,
-    /// namespace, broken, name_bytes, repository. `prefix`: only names that start with it, a seek. `glob`: only
+    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, `update_index`,
+    /// namespace, broken, `name_bytes`, repository. `prefix`: only names that start with it, a seek. `glob`: only
     /// names that `git for-each-ref <glob>` shows. `oid`: "hex" text or "raw" bytes. `batch_rows`: how many rows a batch
     /// has at the most. Raises `ValueError`.
     #[cfg(feature = "arrow")]

@@ -177,7 +177,7 @@ impl ReftableStack {
     fn logs(&self, prefix: Option<Name<'_>>) -> LogIterator {
         let dir = self.stack();
         let prefix = prefix.as_ref().map_or(&b""[..], Name::as_bytes);
-        LogIterator::new(self.now().tables.clone(), prefix, dir.dir().as_ref())
+        LogIterator::new(self.now().tables.clone(), prefix, dir.dir())
     }
 
     /// Take over the stack as it stands now, if it has changed; returns whether it had.

@@ -92,7 +92,7 @@ impl StoreReader {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        bulk(py, |interrupt| self.lookup.view(&Query::default(), interrupt)?.count(interrupt))
+        bulk(py, |interrupt| self.lookup.view(&Query::default(), interrupt)?.count(Query::default(), interrupt))
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
@@ -174,8 +174,8 @@ impl StoreReader {
 
     /// The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
     ///
-    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, update_index,
-    /// namespace, broken, name_bytes, repository. `prefix`: only names that start with it, a seek. `glob`: only
+    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, `update_index`,
+    /// namespace, broken, `name_bytes`, repository. `prefix`: only names that start with it, a seek. `glob`: only
     /// names that `git for-each-ref <glob>` shows. `oid`: "hex" text or "raw" bytes. `batch_rows`: how many rows a batch
     /// has at the most. Raises `ValueError`.
     #[cfg(feature = "arrow")]

@@ -113,21 +113,39 @@ impl GitDirs {
             {
                 break;
             }
-            let dot_git = dir.join(".git");
-            if dot_git.is_file() {
-                let target = read_git_file(&dot_git)?.ok_or_else(none)?;
-                let found = Self::at(&target, has_environment).ok_or(Error::NoRepository(target))?;
-                return Ok(Self { top: Some(dir.to_owned()), ..found });
-            }
-            for candidate in [&dot_git, dir] {
-                if let Some(found) = Self::at(candidate, has_environment) {
-                    return Ok(Self { top: (candidate != dir).then(|| dir.to_owned()), ..found });
-                }
-                // Not an outer repository instead of one that is broken.
-                amid_migration(candidate)?;
+            if let Some(found) = Self::here(dir, has_environment)? {
+                return Ok(found);
             }
         }
         Err(none())
+    }
+
+    /// The repository of that very directory or git file, not one that it lies in.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let none = || Error::NoRepository(fs::absolute(path));
+        let path = real(path)?.ok_or_else(none)?;
+        if path.is_file() { Self::named(&path, false) } else { Self::here(&path, false)?.ok_or_else(none) }
+    }
+
+    /// The repository of that directory: its own `.git`, or itself.
+    fn here(dir: &Path, has_environment: bool) -> Result<Option<Self>> {
+        let dot_git = dir.join(".git");
+        if dot_git.is_file() {
+            let target = read_git_file(&dot_git)?.ok_or_else(|| Error::NoRepository(fs::absolute(dir)))?;
+            let found = Self::at(&target, has_environment).ok_or(Error::NoRepository(target))?;
+            return Ok(Some(Self { top: Some(dir.to_owned()), ..found }));
+        }
+        for candidate in [&dot_git, dir] {
+            if let Some(found) = Self::at(candidate, has_environment) {
+                return Ok(Some(Self { top: (candidate != dir).then(|| dir.to_owned()), ..found }));
+            }
+            // Not an outer repository instead of one that is broken.
+            amid_migration(candidate)?;
+        }
+        Ok(None)
     }
 
     /// That directory, if it is a git directory.

@@ -46,6 +46,18 @@ impl Live {
         if let Some(id) = worktree {
             dirs = dirs.linked(id)?;
         }
+        Self::at(dirs)
+    }
+
+    /// The refs of the repository of that very directory or git file, not of one that it lies in.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_exactly(path: &Path) -> Result<Self> {
+        Self::at(GitDirs::of(path)?)
+    }
+
+    fn at(dirs: GitDirs) -> Result<Self> {
         let now = Mutex::new(Arc::new(Store::at(dirs.clone())?));
         Ok(Self { dirs, now, left_behind: Mutex::default() })
     }

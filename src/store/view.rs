@@ -172,12 +172,12 @@ impl View {
         self.find(name)
     }
 
-    /// How many refs there are below `refs/`.
+    /// How many refs a query selects.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::model::Error::Corrupt), an interrupt.
-    pub fn count(self: &Arc<Self>, interrupt: Interrupt<'_>) -> Result<usize> {
-        let mut walk = self.walk(Query::default())?;
+    pub fn count(self: &Arc<Self>, query: Query, interrupt: Interrupt<'_>) -> Result<usize> {
+        let mut walk = self.walk(query)?;
         let mut count = 0_usize;
         while walk.next(interrupt)?.is_some() {
             count += 1;

@@ -52,6 +52,7 @@ pub enum Step {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one a walk, and every step looks into it")]
 enum Below {
     Files(FilesWalk),
     Tables(Vec<Side>),

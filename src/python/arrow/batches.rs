@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use pyo3::PyErr;
 
 use super::change_columns::ChangeColumns;
 use super::log_columns::LogColumns;
@@ -17,6 +18,15 @@ pub(super) type Batch = (RecordBatch, u64);
 pub(super) enum Failure {
     Store(Error),
     Arrow(ArrowError),
+    /// What somebody's own function raised.
+    Raised(PyErr),
+}
+
+impl Failure {
+    /// What is said of a panic: it must not unwind into C, nor leave anybody waiting.
+    pub(super) fn panicked() -> Self {
+        Self::Arrow(ArrowError::ExternalError("refspan panicked: please report it".into()))
+    }
 }
 
 impl From<Error> for Failure {

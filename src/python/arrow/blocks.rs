@@ -14,7 +14,9 @@ pub(super) fn batch(plan: &Plan, blocks: &[BlockSummary]) -> Result<RecordBatch,
     let mut kinds = make.text(Field::Kind);
     let count = |field, number: fn(&BlockSummary) -> usize| -> Option<Numbers> {
         let mut column = make.numbers(field)?;
-        blocks.iter().for_each(|summary| column.push(Some(number(summary) as u64)));
+        for summary in blocks {
+            column.push(Some(number(summary) as u64));
+        }
         Some(column)
     };
     let mut offset = count(Field::Offset, |summary| summary.block.start);
@@ -22,7 +24,9 @@ pub(super) fn batch(plan: &Plan, blocks: &[BlockSummary]) -> Result<RecordBatch,
     let mut records = count(Field::Records, |summary| summary.records);
     let mut restarts = count(Field::Restarts, |summary| summary.block.restarts);
     if let Some(column) = &mut kinds {
-        blocks.iter().for_each(|summary| column.push(summary.block.kind.name().as_bytes()));
+        for summary in blocks {
+            column.push(summary.block.kind.name().as_bytes());
+        }
     }
     plan.batch(blocks.len(), |field, data_type| match field {
         Field::Kind => text(kinds.as_mut(), data_type),

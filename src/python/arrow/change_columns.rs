@@ -60,12 +60,8 @@ impl ChangeColumns {
             (_, None) => b"delete",
             _ => b"update",
         };
-        let text = |value: &Option<RefValue>| match value {
-            Some(RefValue::Oid(oid)) => Some(oid.to_hex().into_bytes()),
-            Some(RefValue::Symref(target)) => Some([b"ref:", &target[..]].concat()),
-            None => None,
-        };
-        self.add(&difference.name, kind, text(&difference.before).as_deref(), text(&difference.after).as_deref());
+        let [before, after] = [&difference.before, &difference.after].map(|side| side.as_ref().map(RefValue::text));
+        self.add(&difference.name, kind, before.as_deref(), after.as_deref());
     }
 
     /// Adds the change of a reflog.

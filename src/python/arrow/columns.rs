@@ -17,6 +17,7 @@ use super::stream::{capsule, requested};
 use crate::model::Interrupt;
 use crate::python::args::Name;
 use crate::python::bulk::bulk;
+use crate::python::error::to_py;
 use crate::reftable::BlockSummary;
 use crate::store::{Diff, LogDiff, Lookup, PackedFile, Query, Tables, View};
 
@@ -90,7 +91,7 @@ impl Of {
         }
         let mut query = Query::of_prefix(choice.prefix.as_ref().map_or(&b""[..], Name::as_bytes));
         if let Some(glob) = &choice.glob {
-            query = query.with_glob(glob.as_bytes()).map_err(|error| crate::python::error::to_py(py, error))?;
+            query = query.with_glob(glob.as_bytes()).map_err(|error| to_py(py, error))?;
         }
         Ok(Columns { of: self, plan, query, batch_rows: choice.batch_rows })
     }
@@ -175,8 +176,8 @@ impl Columns {
 
     /// A stream of record batches, as the Arrow PyCapsule interface has it: a capsule `arrow_array_stream`.
     ///
-    /// `requested_schema`, a capsule `arrow_schema`, asks for other types of the same columns: text as utf8, large_utf8 or
-    /// string_view, or with binary types as bytes; object ids as hex text, or raw in binary, fixed_size_binary among them.
+    /// `requested_schema`, a capsule `arrow_schema`, asks for other types of the same columns: text in any of its
+    /// types, or with binary types as bytes; object ids as hex text, or raw in a binary type, of fixed size too.
     /// `ValueError` for others.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
@@ -207,9 +208,13 @@ impl Columns {
             bulk(py, |interrupt| match self.of.batches(&plan, self.query.clone(), self.batch_rows, interrupt) {
                 Ok(batches) => Ok(Ok(batches)),
                 Err(Failure::Store(error)) => Err(error),
-                Err(Failure::Arrow(error)) => Ok(Err(error)),
+                Err(failure) => Ok(Err(failure)),
             })?;
-        let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let batches = batches.map_err(|failure| match failure {
+            Failure::Raised(error) => error,
+            Failure::Store(error) => to_py(py, error),
+            Failure::Arrow(error) => PyValueError::new_err(error.to_string()),
+        })?;
         capsule(py, plan, self.batch_rows, batches)
     }
 }

@@ -32,6 +32,10 @@ pub(super) enum Field {
     Length,
     Records,
     Restarts,
+    Format,
+    Hash,
+    Head,
+    Refs,
 }
 
 /// What the rows are: the columns that they may have, and how many of these they have unless asked otherwise.
@@ -76,6 +80,51 @@ pub(super) const LOGS: Shape = Shape {
         Field::Repository,
     ],
     usual: 9,
+};
+
+/// A repository each.
+pub(super) const REPOSITORIES: Shape = Shape {
+    fields: &[Field::Repository, Field::Format, Field::Hash, Field::Head, Field::Refs, Field::Error],
+    usual: 6,
+};
+
+/// A ref each, of many repositories.
+pub(super) const FLEET_REFS: Shape = Shape {
+    fields: &[
+        Field::Repository,
+        Field::Name,
+        Field::Oid,
+        Field::Peeled,
+        Field::Target,
+        Field::Error,
+        Field::Kind,
+        Field::UpdateIndex,
+        Field::Namespace,
+        Field::Broken,
+        Field::NameBytes,
+    ],
+    usual: 6,
+};
+
+/// A reflog entry each, of many repositories.
+pub(super) const FLEET_LOGS: Shape = Shape {
+    fields: &[
+        Field::Repository,
+        Field::Ref,
+        Field::Old,
+        Field::New,
+        Field::CommitterName,
+        Field::CommitterEmail,
+        Field::Time,
+        Field::Tz,
+        Field::Message,
+        Field::Index,
+        Field::Error,
+        Field::UpdateIndex,
+        Field::Namespace,
+        Field::RefBytes,
+    ],
+    usual: 11,
 };
 
 /// A change each.
@@ -132,6 +181,10 @@ impl Field {
             Self::Length => "length",
             Self::Records => "records",
             Self::Restarts => "restarts",
+            Self::Format => "format",
+            Self::Hash => "hash",
+            Self::Head => "head",
+            Self::Refs => "refs",
         }
     }
 
@@ -139,9 +192,13 @@ impl Field {
         match self {
             Self::Oid | Self::Peeled | Self::Old | Self::New => Class::Id,
             Self::NameBytes | Self::RefBytes => Class::Bytes,
-            Self::UpdateIndex | Self::Index | Self::Offset | Self::Length | Self::Records | Self::Restarts => {
-                Class::Number
-            }
+            Self::UpdateIndex
+            | Self::Index
+            | Self::Offset
+            | Self::Length
+            | Self::Records
+            | Self::Restarts
+            | Self::Refs => Class::Number,
             Self::Namespace => Class::Dictionary,
             Self::Time => Class::Time,
             _ => Class::Text,

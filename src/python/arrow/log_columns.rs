@@ -181,9 +181,7 @@ fn zone(tz: i16, room: &mut [u8; 6]) -> &[u8] {
     while at > 2 || rest > 0 {
         at -= 1;
         // Of 32,768 the fifth digit is the last.
-        #[expect(clippy::cast_possible_truncation, reason = "a digit")]
-        let digit = (rest % 10) as u8;
-        room[at] = b'0' + digit;
+        room[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
     at -= 1;

@@ -15,14 +15,18 @@ mod cells;
 mod change_columns;
 mod columns;
 mod field;
+mod fleet;
 mod log_columns;
 mod log_rows;
 mod parallel;
 mod plan;
 mod ref_columns;
 mod ref_rows;
+mod repository_columns;
+mod scan;
 mod source;
 mod stream;
 mod views;
 
 pub(super) use columns::{BATCH_ROWS, Choice, Columns, Of, path_bytes};
+pub(super) use scan::Scan;

@@ -10,8 +10,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use arrow_schema::ArrowError;
-
 use super::batches::{Batch, Batches, Failure};
 use super::plan::Plan;
 use super::ref_columns::RefColumns;
@@ -134,17 +132,17 @@ impl Shared {
                 return done.map(Some);
             }
             let is_next = state.waiting.front().is_some_and(|(first, _)| *first == number);
-            if is_next || state.may_go_on() {
-                if let Some((at, rows)) = state.waiting.pop_front() {
-                    drop(state);
-                    let part = self.job.read_safely(rows, interrupt);
-                    if at == number {
-                        return part.map(Some);
-                    }
-                    state = self.lock();
-                    state.done.insert(at, part);
-                    continue;
+            if (is_next || state.may_go_on())
+                && let Some((at, rows)) = state.waiting.pop_front()
+            {
+                drop(state);
+                let part = self.job.read_safely(rows, interrupt);
+                if at == number {
+                    return part.map(Some);
                 }
+                state = self.lock();
+                state.done.insert(at, part);
+                continue;
             }
             let waited = self.changed.wait_timeout(state, WAIT);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -184,7 +182,7 @@ impl Job {
     /// A part that panics is one that failed: whoever waits for it shall not wait for ever.
     fn read_safely(&self, rows: RefRows, interrupt: Interrupt<'_>) -> Result<Part, Failure> {
         let read = catch_unwind(AssertUnwindSafe(|| self.read(rows, interrupt)));
-        read.unwrap_or_else(|_| Err(ArrowError::ExternalError("refspan panicked: please report it".into()).into()))
+        read.unwrap_or_else(|_| Err(Failure::panicked()))
     }
 
     fn read(&self, mut rows: RefRows, interrupt: Interrupt<'_>) -> Result<Part, Failure> {

@@ -68,12 +68,6 @@ impl Plan {
         Ok(Self::of(columns.collect::<PyResult<_>>()?))
     }
 
-    /// The same columns behind these.
-    pub(super) fn after(self, fields: &[Field]) -> Self {
-        let front = fields.iter().map(|field| (*field, field.usual_type(false)));
-        Self::of(front.chain(self.columns).collect())
-    }
-
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

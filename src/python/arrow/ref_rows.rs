@@ -22,7 +22,7 @@ pub(super) struct RefRows {
 enum Kind {
     Packed(Arc<PackedFile>, Cursor, Query),
     Tables(Arc<Tables>, crate::store::RefWalk, Query),
-    Store(Walk, Option<Asker>),
+    Store(Box<(Walk, Peeler)>),
 }
 
 impl RefRows {
@@ -35,10 +35,7 @@ impl RefRows {
     /// All that tables have and the query lets pass.
     pub(super) fn of_tables(tables: Arc<Tables>, query: Query) -> Self {
         let walk = tables.select(&Selection { prefix: &query.prefix, ..Selection::default() });
-        Self {
-            sources: tables.files().iter().map(|file| of_table(file)).collect(),
-            walk: Kind::Tables(tables, walk, query),
-        }
+        Self { sources: tables.files().iter().map(of_table).collect(), walk: Kind::Tables(tables, walk, query) }
     }
 
     /// The refs of a repository that the query selects.
@@ -50,8 +47,8 @@ impl RefRows {
             sources.push(of_loose(loose));
         }
         let tables = (0..).map_while(|side| walk.tables(side));
-        sources.extend(tables.flat_map(|tables| tables.files()).map(|file| of_table(file)));
-        Ok(Self { walk: Kind::Store(walk, None), sources })
+        sources.extend(tables.flat_map(|tables| tables.files()).map(of_table));
+        Ok(Self { walk: stored(walk), sources })
     }
 
     /// These rows as several, one after the other, of about so many bytes each. Where one ends the next one must begin: see
@@ -68,7 +65,7 @@ impl RefRows {
                 let walks = tables.select_parts(&selection, bytes).into_iter();
                 walks.map(|walk| Kind::Tables(tables.clone(), walk, query.clone())).collect()
             }
-            Kind::Store(walk, _) => walk.split(bytes).into_iter().map(|walk| Kind::Store(walk, None)).collect(),
+            Kind::Store(store) => store.0.split(bytes).into_iter().map(stored).collect(),
         };
         walks.into_iter().map(|walk| Self { walk, sources: sources.clone() }).collect()
     }
@@ -78,7 +75,7 @@ impl RefRows {
         match &mut self.walk {
             Kind::Packed(..) => Ok(()),
             Kind::Tables(tables, walk, _) => tables.begin(walk),
-            Kind::Store(walk, _) => walk.begin(),
+            Kind::Store(store) => store.0.begin(),
         }
     }
 
@@ -87,7 +84,7 @@ impl RefRows {
         match &self.walk {
             Kind::Packed(..) => Vec::new(),
             Kind::Tables(_, walk, _) => walk.place(),
-            Kind::Store(walk, _) => walk.place(),
+            Kind::Store(store) => store.0.place(),
         }
     }
 
@@ -95,7 +92,7 @@ impl RefRows {
     pub(super) fn check_joint(&self, end: &[Option<usize>], start: &[Option<usize>]) -> Result<()> {
         match &self.walk {
             Kind::Tables(tables, ..) => tables.check_joint(end, start),
-            Kind::Store(walk, _) => walk.tables(0).map_or(Ok(()), |tables| tables.check_joint(end, start)),
+            Kind::Store(store) => store.0.tables(0).map_or(Ok(()), |tables| tables.check_joint(end, start)),
             Kind::Packed(..) => Ok(()),
         }
     }
@@ -121,7 +118,7 @@ impl RefRows {
                     let glob = Some(&*query).filter(|query| !query.is_by_seeks());
                     fill_tables(tables, walk, glob, columns, stride, repository, interrupt)?
                 }
-                Kind::Store(walk, asker) => fill_store(walk, asker, columns, stride, repository, interrupt)?,
+                Kind::Store(store) => fill_store(&mut store.0, &mut store.1, columns, stride, repository, interrupt)?,
             };
             if !more {
                 return Ok(false);
@@ -174,7 +171,7 @@ fn fill_tables(
 
 fn fill_store(
     walk: &mut Walk,
-    asker: &mut Option<Asker>,
+    asks: &mut Peeler,
     columns: &mut RefColumns,
     most: usize,
     repository: Option<&[u8]>,
@@ -195,7 +192,7 @@ fn fill_store(
         };
         let item = walk.item(&step);
         let peeled = if columns.tells_peeled() && item.peeled() == Peeled::Unknown && !matches!(item, Item::Table(..)) {
-            peel(walk, asker, item.value())?
+            asks.peel(walk, item.value())?
         } else {
             None
         };
@@ -204,15 +201,33 @@ fn fill_store(
     Ok(true)
 }
 
-/// What the object database says that an object points at in the end.
-#[inline(never)]
-fn peel(walk: &Walk, asker: &mut Option<Asker>, value: Value<'_>) -> Result<Option<Oid>> {
-    let (Some(RefValue::Oid(oid)), Some(repository)) = (value.to_owned(), walk.view().repository()) else {
-        return Ok(None);
-    };
-    let asker = match asker {
-        Some(asker) => asker,
-        None => asker.insert(repository.objects.asker()?),
-    };
-    Ok(asker.peel(&oid))
+fn stored(walk: Walk) -> Kind {
+    Kind::Store(Box::new((walk, Peeler::default())))
+}
+
+/// What the object database says that objects point at in the end.
+#[derive(Default)]
+struct Peeler {
+    asker: Option<Asker>,
+    /// What was said last: of refs in a row many are of one object.
+    last: Option<(Oid, Option<Oid>)>,
+}
+
+impl Peeler {
+    #[inline(never)]
+    fn peel(&mut self, walk: &Walk, value: Value<'_>) -> Result<Option<Oid>> {
+        let (Some(RefValue::Oid(oid)), Some(repository)) = (value.to_owned(), walk.view().repository()) else {
+            return Ok(None);
+        };
+        if let Some((_, peeled)) = self.last.filter(|(last, _)| *last == oid) {
+            return Ok(peeled);
+        }
+        let asker = match &mut self.asker {
+            Some(asker) => asker,
+            None => self.asker.insert(repository.objects.asker()?),
+        };
+        let peeled = asker.peel(&oid);
+        self.last = Some((oid, peeled));
+        Ok(peeled)
+    }
 }

@@ -42,12 +42,12 @@ enum Rows {
 }
 
 /// The capsule of a stream of these batches, of `most` rows at the most.
-pub(super) fn capsule<'py>(
-    py: Python<'py>,
+pub(super) fn capsule(
+    py: Python<'_>,
     plan: Plan,
     most: usize,
     batches: Box<dyn Batches>,
-) -> PyResult<Bound<'py, PyCapsule>> {
+) -> PyResult<Bound<'_, PyCapsule>> {
     let signals = Signals::new(py)?;
     let stream = Stream { plan, most, rows: Rows::More(batches), lost: 0, signals };
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), c"arrow_array_stream")
@@ -112,6 +112,10 @@ impl Stream {
             }
             Err(Failure::Store(Error::Interrupted)) => Err(self.signals.hand_on()),
             Err(Failure::Store(error)) => Err(error.to_string().replace('\0', "?")),
+            Err(Failure::Raised(error)) => {
+                self.signals.raised = Some(error);
+                Err(self.signals.hand_on())
+            }
             Err(Failure::Arrow(error)) => Err(error.to_string().replace('\0', "?")),
         }
     }

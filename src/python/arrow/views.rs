@@ -25,7 +25,7 @@ const MOST: usize = i32::MAX as usize;
 
 /// A binary column, being filled.
 pub(super) struct Views {
-    views: Vec<u128>,
+    rows: Vec<u128>,
     nulls: NullBufferBuilder,
     arena: Vec<u8>,
     windows: Vec<Window>,
@@ -44,8 +44,7 @@ impl Views {
     /// A column of about so many rows.
     pub(super) fn new(rows: usize, sources: &[Buffer]) -> Self {
         let windows = sources.iter().map(|source| Window { source: source.clone(), used: None }).collect();
-        let views = Vec::with_capacity(rows);
-        Self { views, nulls: NullBufferBuilder::new(rows), arena: Vec::new(), windows, at: 0 }
+        Self { rows: Vec::with_capacity(rows), nulls: NullBufferBuilder::new(rows), arena: Vec::new(), windows, at: 0 }
     }
 
     /// Bytes that lie in memory of the column's own.
@@ -54,7 +53,7 @@ impl Views {
     }
 
     pub(super) fn push_null(&mut self) {
-        self.views.push(0);
+        self.rows.push(0);
         self.nulls.append_null();
     }
 
@@ -88,7 +87,7 @@ impl Views {
 
     #[inline(always)]
     fn add(&mut self, view: u128) {
-        self.views.push(view);
+        self.rows.push(view);
         self.nulls.append_non_null();
     }
 
@@ -110,14 +109,14 @@ impl Views {
     }
 
     fn take(&mut self) -> (ScalarBuffer<u128>, Arc<[Buffer]>, Option<NullBuffer>) {
-        let views = std::mem::take(&mut self.views);
+        let rows = std::mem::take(&mut self.rows);
         let arena = Buffer::from_vec(std::mem::take(&mut self.arena));
         let windows = self.windows.iter_mut().map(|window| {
             let (start, end) = window.used.take().unwrap_or_default();
             window.source.slice_with_length(start, end - start)
         });
         let buffers = std::iter::once(arena).chain(windows).collect();
-        (views.into(), buffers, self.nulls.finish())
+        (rows.into(), buffers, self.nulls.finish())
     }
 
     /// What was pushed.
@@ -156,20 +155,20 @@ impl Window {
 /// A column of text, or of the bytes that should be.
 pub(super) struct Text {
     views: Views,
-    is_text: bool,
+    is_utf8: bool,
     /// Rows that are null for want of UTF-8.
     lost: u64,
 }
 
 impl Text {
-    pub(super) fn new(views: Views, is_text: bool) -> Self {
-        Self { views, is_text, lost: 0 }
+    pub(super) fn new(views: Views, is_utf8: bool) -> Self {
+        Self { views, is_utf8, lost: 0 }
     }
 
     /// Adds a value; null where it is no text and has to be.
     #[inline(always)]
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        if self.is_text && !bytes.is_ascii() && str::from_utf8(bytes).is_err() {
+        if self.is_utf8 && !bytes.is_ascii() && str::from_utf8(bytes).is_err() {
             self.lost += 1;
             self.views.push_null();
         } else if !self.views.push(bytes) {
@@ -201,7 +200,7 @@ impl Text {
 
     /// What was pushed.
     pub(super) fn finish(&mut self) -> Finished {
-        if self.is_text { Finished::Text(as_text(&mut self.views)) } else { Finished::Bytes(self.views.finish()) }
+        if self.is_utf8 { Finished::Text(as_text(&mut self.views)) } else { Finished::Bytes(self.views.finish()) }
     }
 }
 
@@ -275,12 +274,16 @@ impl Ids {
     /// Makes the digits the arena, and puts the first ones of each into its view.
     fn spell_all(&mut self) {
         let mut arena = vec![0; 2 * self.raw.len()];
-        spell(&self.raw, &mut arena);
+        // There is room.
+        let _ = spell(&self.raw, &mut arena);
         self.raw.clear();
-        for view in &mut self.views.views {
-            let is_digits = *view as u32 as usize > INLINE && (*view >> 64) as u32 == 0;
-            let offset = (*view >> 96) as u32 as usize;
-            if is_digits && let Some(head) = arena.get(offset..).and_then(<[u8]>::first_chunk) {
+        for view in &mut self.views.rows {
+            let part = |shift: u32| (*view >> shift & u128::from(u32::MAX)) as usize;
+            let (len, buffer, offset) = (part(0), part(64), part(96));
+            if len > INLINE
+                && buffer == 0
+                && let Some(head) = arena.get(offset..).and_then(<[u8]>::first_chunk)
+            {
                 *view |= u128::from(u32::from_le_bytes(*head)) << 32;
             }
         }
