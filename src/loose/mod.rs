@@ -11,7 +11,7 @@ mod content;
 mod reflog;
 
 pub use content::{Content, first_oid};
-pub use reflog::LogLine;
+pub use reflog::{LogLine, LogShape};
 
 /// Git's idea of white space: no form feed, no vertical tab.
 fn is_space(byte: u8) -> bool {

@@ -9,7 +9,7 @@
 
 use memchr::memchr;
 
-use crate::model::HashKind;
+use crate::model::{HashKind, Span, is_hex};
 
 /// What a line of a reflog says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,35 @@ pub struct LogLine<'a> {
     pub message: &'a [u8],
 }
 
+/// Where in a line its parts lie: what is found once, and can be kept while the line is not borrowed.
+#[derive(Debug, Clone)]
+pub struct LogShape {
+    parts: [Span; 5],
+    time: u64,
+    tz: i16,
+}
+
+impl LogShape {
+    /// The parts of the line that has this shape.
+    #[must_use]
+    pub fn of<'a>(&self, line: &'a [u8]) -> LogLine<'a> {
+        let [old, new, name, email, message] =
+            self.parts.each_ref().map(|part| line.get(part.clone()).unwrap_or_default());
+        LogLine { old, new, name, email, time: self.time, tz: self.tz, message }
+    }
+}
+
 impl<'a> LogLine<'a> {
+    /// Where in `line`, from which it was read, its parts lie.
+    #[must_use]
+    pub fn shape(&self, line: &[u8]) -> LogShape {
+        let parts = [self.old, self.new, self.name, self.email, self.message].map(|part| {
+            let start = part.as_ptr().addr().saturating_sub(line.as_ptr().addr());
+            start..start.saturating_add(part.len())
+        });
+        LogShape { parts, time: self.time, tz: self.tz }
+    }
+
     /// Reads a line, its LF included; `None` where git passes over it.
     #[must_use]
     pub fn parse(line: &'a [u8], hash: HashKind) -> Option<Self> {
@@ -63,7 +91,11 @@ impl<'a> LogLine<'a> {
 fn hex_and_space(text: &[u8], hash: HashKind) -> Option<(&[u8], &[u8])> {
     let (hex, rest) = text.split_at_checked(hash.hex_len())?;
     let rest = rest.strip_prefix(b" ")?;
-    hex.iter().all(u8::is_ascii_hexdigit).then_some((hex, rest))
+    let is_id = match hash {
+        HashKind::Sha1 => hex.first_chunk::<40>().is_some_and(is_hex),
+        HashKind::Sha256 => hex.first_chunk::<64>().is_some_and(is_hex),
+    };
+    is_id.then_some((hex, rest))
 }
 
 /// A decimal number; one that is too large is the largest.
@@ -88,6 +120,7 @@ mod tests {
         assert_eq!((line.old, line.new), (A.as_bytes(), B.as_bytes()));
         assert_eq!((line.name, line.email), (&b"A U Thor"[..], &b"a@example.com"[..]));
         assert_eq!((line.time, line.tz, line.message), (1_700_000_000, -330, &b"merge a -> b\tc"[..]));
+        assert_eq!(line.shape(text.as_bytes()).of(text.as_bytes()), line);
         let bare = format!("{A} {B}  <> 1 +0000\n");
         let line = LogLine::parse(bare.as_bytes(), HashKind::Sha1).unwrap();
         assert_eq!((line.name, line.email, line.message), (&b""[..], &b""[..], &b""[..]));

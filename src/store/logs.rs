@@ -54,23 +54,25 @@ impl Log {
         match &mut self.walk {
             Walk::None => Ok(None),
             Walk::Text { lines, path, hash } => {
-                let line = loop {
+                let (line, shape) = loop {
                     match lines.step().map_err(|source| Error::Io { path: path.clone(), source })? {
-                        LineStep::Line(line) if LogLine::parse(lines.bytes(line.clone()), *hash).is_some() => {
-                            break line;
-                        }
-                        LineStep::Line(_) | LineStep::TooLong => {
-                            self.skipped = self.skipped.saturating_add(1);
-                            if self.skipped.is_multiple_of(BREATH as u64) && !interrupt() {
-                                return Err(Error::Interrupted);
+                        LineStep::Line(line) => {
+                            let text = lines.bytes(line.clone());
+                            if let Some(shape) = LogLine::parse(text, *hash).map(|parsed| parsed.shape(text)) {
+                                break (line, shape);
                             }
                         }
-                        LineStep::Read if interrupt() => {}
+                        LineStep::TooLong => {}
+                        LineStep::Read if interrupt() => continue,
                         LineStep::Read => return Err(Error::Interrupted),
                         LineStep::End => return Ok(None),
                     }
+                    self.skipped = self.skipped.saturating_add(1);
+                    if self.skipped.is_multiple_of(BREATH as u64) && !interrupt() {
+                        return Err(Error::Interrupted);
+                    }
                 };
-                Ok(LogLine::parse(lines.bytes(line), *hash).map(LogItem::from))
+                Ok(Some(shape.of(lines.bytes(line)).into()))
             }
             Walk::Newest(tables, walk) => {
                 let Some(number) = tables.next_log(walk)? else { return Ok(None) };

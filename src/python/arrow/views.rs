@@ -232,6 +232,7 @@ impl Ids {
             Value::Hex(digits) if self.is_hex && is_lower_hex(digits) => {
                 self.views.push(digits);
             }
+            Value::Nothing => self.views.push_null(),
             Value::Raw(bytes) if self.is_hex => self.push_digits_of(bytes),
             Value::Raw(bytes) => {
                 self.views.push(bytes);
