@@ -14,7 +14,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The file's bytes are not what its format allows.
-    #[error("{}: {reason} (byte {offset})", path.display())]
+    #[error("{}{}: {reason} (byte {offset})", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
     Corrupt {
         /// The damaged file.
         path: PathBuf,

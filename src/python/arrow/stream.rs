@@ -173,11 +173,12 @@ impl Signals {
     fn hand_on(&mut self) -> String {
         let Some(raised) = self.raised.take() else { return "interrupted".to_owned() };
         let text = Python::try_attach(|py| {
+            let text = raised.to_string();
             if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
                 // SAFETY: it may be called at any time; it marks SIGINT as arrived.
                 unsafe { pyo3::ffi::PyErr_SetInterrupt() };
             }
-            raised.to_string()
+            text
         });
         text.unwrap_or_else(|| "interrupted".to_owned())
     }

@@ -71,18 +71,39 @@ impl Views {
             self.add(u128::from_le_bytes(view));
             return true;
         }
+        self.push_where_it_lies(bytes) || self.push_copy(bytes)
+    }
+
+    /// Adds a value that is too long for a view itself, if it lies in a source. Returns whether it does.
+    #[inline(always)]
+    fn push_where_it_lies(&mut self, bytes: &[u8]) -> bool {
         let place = match self.windows.get_mut(self.at).and_then(|window| window.place(bytes)) {
             Some(offset) => Some((self.at + 1, offset)),
             None => self.find_place(bytes),
         };
-        let Some((buffer, offset)) = place else {
+        let Some((buffer, offset)) = place else { return false };
+        self.add_long(bytes, buffer, offset);
+        true
+    }
+
+    /// Adds a value that is too long for a view itself by way of the arena, if there is room; else null.
+    #[inline(always)]
+    fn push_copy(&mut self, bytes: &[u8]) -> bool {
+        let offset = self.arena.len();
+        if offset.saturating_add(bytes.len()) > MOST {
             self.push_null();
             return false;
-        };
-        let head = bytes.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
-        let [len, buffer, offset] = [len, buffer, offset].map(|number| number as u128);
-        self.add(len | u128::from(head) << 32 | buffer << 64 | offset << 96);
+        }
+        self.arena.extend_from_slice(bytes);
+        self.add_long(bytes, 0, offset);
         true
+    }
+
+    #[inline(always)]
+    fn add_long(&mut self, bytes: &[u8], buffer: usize, offset: usize) {
+        let head = bytes.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
+        let [len, buffer, offset] = [bytes.len(), buffer, offset].map(|number| number as u128);
+        self.add(len | u128::from(head) << 32 | buffer << 64 | offset << 96);
     }
 
     #[inline(always)]
@@ -91,21 +112,13 @@ impl Views {
         self.nulls.append_non_null();
     }
 
-    /// The buffer, and where in it: another window's, or the arena's, to which the value is then copied.
+    /// The buffer of another window, and where in it.
     #[inline(never)]
     fn find_place(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
-        for (i, window) in self.windows.iter_mut().enumerate() {
-            if let Some(offset) = window.place(bytes) {
-                self.at = i;
-                return Some((i + 1, offset));
-            }
-        }
-        let offset = self.arena.len();
-        if offset.checked_add(bytes.len())? > MOST {
-            return None;
-        }
-        self.arena.extend_from_slice(bytes);
-        Some((0, offset))
+        let found = self.windows.iter_mut().map(|window| window.place(bytes)).enumerate();
+        let (i, offset) = found.into_iter().find_map(|(i, place)| Some((i, place?)))?;
+        self.at = i;
+        Some((i + 1, offset))
     }
 
     fn take(&mut self) -> (ScalarBuffer<u128>, Arc<[Buffer]>, Option<NullBuffer>) {
@@ -127,8 +140,9 @@ impl Views {
         // of more it holds the first four, and they lie at that offset of that buffer. In the arena they were put
         // there, and nothing in it is ever taken away; in a window `place` saw that they lie in the source, behind
         // `used.0`, and moved `used.1` behind them, which is what the buffer is cut to here. Null rows hold a view of
-        // length 0. A null is counted for each view. `Ids` that are hex digits never push what would go to the arena, but
-        // make it, in `spell_all`, of two bytes for each raw one, and the views into it as they gather those.
+        // length 0. A null is counted for each view. `Ids` that are hex digits call `push_where_it_lies` and `push_null` only,
+        // which leave the arena alone; they make that, in `spell_all`, of two bytes for each raw one that they gathered, and
+        // each view into it with the offset and twice the length that the raw one has among those, and its first four bytes.
         unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) }
     }
 }
@@ -229,9 +243,11 @@ impl Ids {
     #[inline(always)]
     pub(super) fn push(&mut self, value: Value<'_>) {
         match value {
-            Value::Hex(digits) if self.is_hex && is_lower_hex(digits) => {
-                self.views.push(digits);
-            }
+            Value::Hex(digits)
+                if self.is_hex
+                    && digits.len() > INLINE
+                    && is_lower_hex(digits)
+                    && self.views.push_where_it_lies(digits) => {}
             Value::Nothing => self.views.push_null(),
             Value::Raw(bytes) if self.is_hex => self.push_digits_of(bytes),
             Value::Raw(bytes) => {
