@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from refspan import CorruptError, Error, RepositoryNotFoundError, __version__
-from refspan.cli import compare, files, show_ref
+from refspan.cli import compare, export, files, show_ref, stats
 from refspan.cli.output import BROKEN_PIPE, DAMAGED, INTERRUPTED, USAGE, fail, settle
 
 
@@ -63,6 +63,6 @@ def _parser() -> argparse.ArgumentParser:
         "-C", dest="directory", metavar="DIR", action="append", default=[], help="take paths from DIR, as git does"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (files, show_ref, compare):
+    for module in (files, show_ref, compare, export, stats):
         module.add_to(commands)
     return parser

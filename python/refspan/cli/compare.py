@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import refspan
-from refspan import Change, Error, LogEntry, PackedRefs, RefStore, Reftable, ReftableStack, Symref
+from refspan import Change, Error, LogEntry, Symref
 from refspan.cli.output import DAMAGED, encode, fail, write
-from refspan.cli.repository import open_repository
+from refspan.cli.repository import open_refs, open_repository
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,7 +55,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _print_changes(args: argparse.Namespace) -> int:
-    a, b = (_open(Path(*args.directory, path)) for path in (args.a, args.b))
+    a, b = (open_refs(Path(*args.directory, path)) for path in (args.a, args.b))
     code = 0
     for change in refspan.diff(a, b, reflogs=args.reflogs):
         write((_json(change) if args.json else _text(change)) + b"\n")
@@ -63,16 +63,8 @@ def _print_changes(args: argparse.Namespace) -> int:
     return code
 
 
-def _open(path: Path) -> RefStore | PackedRefs | Reftable | ReftableStack:
-    """What lies at the path: a table, a stack or packed-refs if it looks like one, else a repository."""
-    if path.is_file() and path.name != ".git":
-        with path.open("rb") as file:
-            is_table = file.read(4) == b"REFT"
-        return Reftable(path) if is_table else PackedRefs(path)
-    return ReftableStack(path) if (path / "tables.list").is_file() else refspan.open(path)
-
-
-def _value(value: str | Symref | LogEntry | None) -> str | None:
+def spell(value: str | Symref | LogEntry | None) -> str | None:
+    """A value of a change: an object id, or `ref:` and a name; of a reflog, its entry as a line of a file."""
     if isinstance(value, Symref):
         return f"ref:{value.target}"
     if isinstance(value, LogEntry):
@@ -83,12 +75,12 @@ def _value(value: str | Symref | LogEntry | None) -> str | None:
 
 def _text(change: Change) -> bytes:
     if change.kind == "reflog":
-        return encode("\t".join([f"reflog {change.name}", _value(change.before) or "-", _value(change.after) or "-"]))
-    values = [_value(value) for value in (change.before, change.after) if value is not None]
+        return encode("\t".join([f"reflog {change.name}", spell(change.before) or "-", spell(change.after) or "-"]))
+    values = [spell(value) for value in (change.before, change.after) if value is not None]
     return encode(" ".join([change.kind, change.name, *map(str, values)]))
 
 
 def _json(change: Change) -> bytes:
-    facts = {"name": change.name, "kind": change.kind, "before": _value(change.before), "after": _value(change.after)}
+    facts = {"name": change.name, "kind": change.kind, "before": spell(change.before), "after": spell(change.after)}
     # Bytes that are not UTF-8 come out as the escapes of the lone surrogates that they are in Python.
     return json.dumps(facts).encode()
