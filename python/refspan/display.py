@@ -13,7 +13,9 @@ from pathlib import Path
 
 from refspan._native import (
     BlockInfo,
+    Change,
     ChangeIterator,
+    LogEntry,
     PackedRefs,
     Ref,
     RefReader,
@@ -50,8 +52,8 @@ def html(shown: object) -> str:
     elif isinstance(shown, TableLayout):
         parts = [_facts(shown, "block_size"), _sections(shown), _picture(shown)]
     elif isinstance(shown, ChangeIterator):
-        # To show changes would be to take them from who iterates.
-        parts = ["<p>changes in order of the names, or as columns name, kind, before, after</p>"]
+        # A walk of its own: see `ChangeIterator._repr_html_`.
+        parts = [_table(("change", "ref", "before", "after"), map(_change, shown))]
     else:
         raise TypeError(f"a store, reader, table layout or diff is wanted, not {type(shown).__name__}")
     return f"<div><b>{type(shown).__name__}</b>{''.join(parts)}</div>"
@@ -102,6 +104,18 @@ def _value(ref: Ref | RefView) -> str:
         target, value = ref.target, ref.oid
     value = f"ref: {target}" if target is not None else value or ""
     return f"{value} (broken: {ref.broken})" if ref.broken else value
+
+
+def _change(change: Change) -> Sequence[str]:
+    return (change.kind, change.name, *map(_side, (change.before, change.after)))
+
+
+def _side(value: str | Symref | LogEntry | None) -> str:
+    if isinstance(value, Symref):
+        return f"ref: {value.target}"
+    if isinstance(value, LogEntry):
+        return f"{value.new} {value.message}"
+    return value or ""
 
 
 def _tables(stack: ReftableStack) -> str:

@@ -115,7 +115,6 @@ impl From<LogDifference<LogEntry>> for Change {
 #[pyclass(frozen, module = "refspan._native")]
 pub(crate) struct ChangeIterator {
     /// What is compared, and whether logs are.
-    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "columns are read anew"))]
     of: ([Arc<View>; 2], bool),
     seat: Mutex<Seat>,
     is_back: Condvar,
@@ -185,8 +184,10 @@ impl ChangeIterator {
         slf
     }
 
-    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        html(slf.as_any())
+    /// Of a walk of its own: to show changes of this one would be to take them from who iterates.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (sides, reflogs) = &self.of;
+        html(Bound::new(py, Self::of(py, sides.clone(), *reflogs)?)?.as_any())
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
@@ -205,8 +206,13 @@ impl ChangeIterator {
 }
 
 impl ChangeIterator {
-    fn new(sides: [Arc<View>; 2], reflogs: bool, walk: Walk) -> Self {
-        Self { of: (sides, reflogs), seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() }
+    fn of(py: Python<'_>, sides: [Arc<View>; 2], reflogs: bool) -> PyResult<Self> {
+        let [a, b] = sides.clone();
+        let walk = bulk(py, |interrupt| {
+            let logs = if reflogs { Some(LogDiff::new(a.clone(), b.clone(), interrupt)?) } else { None };
+            Ok(Walk { refs: Diff::new(a, b, interrupt)?, logs })
+        })?;
+        Ok(Self { of: (sides, reflogs), seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() })
     }
 
     #[cfg(feature = "arrow")]
@@ -251,13 +257,7 @@ pub(super) fn diff(
     b: &Bound<'_, PyAny>,
     reflogs: bool,
 ) -> PyResult<ChangeIterator> {
-    let (a, b) = (view_of(a, reflogs)?, view_of(b, reflogs)?);
-    let sides = [a.clone(), b.clone()];
-    let walk = bulk(py, |interrupt| {
-        let logs = if reflogs { Some(LogDiff::new(a.clone(), b.clone(), interrupt)?) } else { None };
-        Ok(Walk { refs: Diff::new(a, b, interrupt)?, logs })
-    })?;
-    Ok(ChangeIterator::new(sides, reflogs, walk))
+    ChangeIterator::of(py, [view_of(a, reflogs)?, view_of(b, reflogs)?], reflogs)
 }
 
 fn view_of(refs: &Bound<'_, PyAny>, reflogs: bool) -> PyResult<Arc<View>> {
