@@ -15,12 +15,14 @@ The data set is for polars, duckdb, pyarrow.dataset or `dask.dataframe.read_parq
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import refspan
 from distributed import Client, as_completed
+
+What = Literal["refs", "reflogs", "repositories"]
 
 
 class Done(NamedTuple):
@@ -31,7 +33,7 @@ class Done(NamedTuple):
     errors: int
 
 
-def scan_part(paths: Sequence[str], file: str, what: str) -> Done:
+def scan_part(paths: Sequence[str], file: str, what: What) -> Done:
     """Scan some repositories into one Parquet file. It appears whole: a task that is run again replaces it."""
     target = Path(file)
     partial = target.with_suffix(".partial")
@@ -46,7 +48,7 @@ def scan_part(paths: Sequence[str], file: str, what: str) -> Done:
     return Done(len(paths), rows, errors)
 
 
-def scan_fleet(client: Client, paths: Sequence[str], dataset: Path, what: str, per_task: int) -> Iterator[Done]:
+def scan_fleet(client: Client, paths: Sequence[str], dataset: Path, what: What, per_task: int) -> Iterator[Done]:
     """Scan a fleet, `per_task` repositories a task, and tell of each task as it ends."""
     dataset.mkdir(parents=True)
     parts = [paths[start : start + per_task] for start in range(0, len(paths), per_task)]

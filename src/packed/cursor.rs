@@ -124,3 +124,76 @@ pub(super) fn order_of(a: &[u8], b: &[u8]) -> Ordering {
     }
     a.cmp(b)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names in order, some of them in several records, some with a peeled value.
+    fn file() -> Vec<u8> {
+        let mut data = Vec::new();
+        for (i, copies) in [1, 1, 3, 1, 2, 1, 1, 5, 1].into_iter().enumerate() {
+            for copy in 0..copies {
+                let name = format!("refs/heads/{i}{}", "x".repeat(i));
+                data.extend_from_slice(format!("{:040x} {name}\n", i * 16 + copy).as_bytes());
+                if i % 3 == 1 {
+                    data.extend_from_slice(format!("^{:040x}\n", i + 999).as_bytes());
+                }
+            }
+        }
+        data
+    }
+
+    fn records(mut cursor: Cursor, data: &[u8]) -> Vec<(Record, bool)> {
+        std::iter::from_fn(|| cursor.next(data).unwrap().map(|record| (record, cursor.repeats()))).collect()
+    }
+
+    #[test]
+    fn parts_have_the_records_of_the_whole_and_share_no_name() {
+        let data = file();
+        let stretches = || vec![0..data.len()];
+        let whole = records(Cursor::new(HashKind::Sha1, stretches()), &data);
+        let name = |record: &Record| data.get(record.name()).unwrap().to_vec();
+        for bytes in 0..data.len() + 2 {
+            let parts = Cursor::new(HashKind::Sha1, stretches()).split(&data, bytes);
+            let parts: Vec<_> = parts.into_iter().map(|part| records(part, &data)).collect();
+            assert_eq!(parts.concat(), whole, "{bytes}");
+            for pair in parts.windows(2) {
+                assert_ne!(name(&pair[0].last().unwrap().0), name(&pair[1][0].0), "{bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_skip_what_lies_between_stretches() {
+        let data = file();
+        let first = Record::read(&data, 0, HashKind::Sha1).unwrap();
+        let halves = vec![first.span(), record_start(&data, 0, data.len() - 1)..data.len()];
+        let whole = records(Cursor::new(HashKind::Sha1, halves.clone()), &data);
+        assert_eq!(whole.len(), 2);
+        let parts = Cursor::new(HashKind::Sha1, halves).split(&data, 1);
+        assert_eq!(parts.into_iter().flat_map(|part| records(part, &data)).collect::<Vec<_>>(), whole);
+    }
+
+    #[test]
+    fn the_first_damage_is_the_same_in_parts() {
+        let sound = file();
+        for at in (0..sound.len()).step_by(7) {
+            let mut data = sound.clone();
+            data[at] ^= 0x55;
+            let first_damage = |mut cursor: Cursor| loop {
+                match cursor.next(&data) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return None,
+                    Err(damage) => return Some(damage),
+                }
+            };
+            let whole = Cursor::new(HashKind::Sha1, vec![0..data.len()]);
+            let want = first_damage(whole.clone());
+            for bytes in [1, 60, 100, 333] {
+                let parts = whole.clone().split(&data, bytes);
+                assert_eq!(parts.into_iter().find_map(first_damage), want, "byte {at}, parts of {bytes}");
+            }
+        }
+    }
+}
