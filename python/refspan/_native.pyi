@@ -16,6 +16,7 @@ __all__ = [
     "Columns",
     "Edit",
     "FleetIterator",
+    "Frame",
     "LogEntry",
     "LogIterator",
     "LogNames",
@@ -100,7 +101,56 @@ def show_logs(reader: RefReader, write: Callable[[bytes], object]) -> None:
     """
 
 @disjoint_base
-class RefReader:
+class Frame:
+    """Rows that are Arrow columns too, for pyarrow, polars, pandas, duckdb and nanoarrow; not to be made on its own.
+
+    All rows, whatever an iterator has yielded before. Read anew for each stream: of a `RefStore`, or a reflog of one,
+    what is there then; of everything else what was there when it was opened.
+    """
+
+    def columns(
+        self,
+        fields: Iterable[str] | None = None,
+        *,
+        prefix: _Name | None = None,
+        glob: _Name | None = None,
+        oid: Literal["hex", "raw"] = "hex",
+        batch_rows: int = 65536,
+    ) -> Columns:
+        """The rows as Arrow columns: what `__arrow_c_stream__` gives, chosen.
+
+        `fields`: which columns, in that order; without it the usual ones. `prefix`: only refs whose names start with
+        it, a seek. `glob`: only refs that `git for-each-ref <glob>` shows. `oid`: hex text or raw bytes. `batch_rows`:
+        how many rows a batch has at the most.
+
+        Refs: `name`, `oid`, `peeled`, `target`; on request `kind` ("oid", "symref", "deletion"), `update_index` (of
+        tables), `namespace` ("refs/heads"; null for names of fewer than three parts), `broken` (why a ref cannot be
+        used), `name_bytes`, `repository` (the path of the git directory or file). `peeled` is as `git show-ref -d` has
+        it: what packed-refs claims to have peeled is believed; where it claims nothing, and for loose refs, a store
+        asks its objects.
+
+        Reflog entries: `ref`, `old`, `new`, `committer_name`, `committer_email`, `time` (timestamp in seconds, UTC),
+        `tz` ("+0530"), `message`, `index` (how many entries of that ref are newer: n in `ref@{n}`); on request
+        `update_index`, `namespace`, `ref_bytes`, `repository`.
+
+        Changes: `name`, `kind` as `Change.kind`, `before`, `after` (an object id in hex, `ref:` and a target, or, of a
+        reflog, its first entry that differs as a line of a files reflog); on request `namespace`, `name_bytes`.
+        Blocks: `kind`, `offset`, `length`, `records`, `restarts`, as in `BlockInfo`.
+
+        Text that is not UTF-8 is null, and counted in a `UserWarning` when the stream ends; `name_bytes` and
+        `ref_bytes` (binary) have every name. Names and hex ids of packed-refs are views into the file, which stays
+        mapped as long as a consumer holds them; no row costs an allocation. Large files are read by several threads.
+
+        `ValueError` for an unknown field. Damage that a stream comes to is an error of the consumer, with the text of
+        `CorruptError`.
+        """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`, and `Columns` for
+        `requested_schema`."""
+
+@disjoint_base
+class RefReader(Frame):
     """What `PackedRefs`, `Reftable` and `ReftableStack` have in common; not to be made on its own.
 
     Iterating yields a `RefView` for each ref, in byte order of the names. The truth of a reader is whether it holds
@@ -179,41 +229,6 @@ class RefReader:
         In packed-refs a search over the bytes of the file, at about the speed of memory. In tables by their object
         index, else by reading all refs; each hit is looked up again in the newer tables of a stack.
         """
-
-    def columns(
-        self,
-        fields: Iterable[str] | None = None,
-        *,
-        prefix: _Name | None = None,
-        glob: _Name | None = None,
-        oid: Literal["hex", "raw"] = "hex",
-        batch_rows: int = 65536,
-    ) -> Columns:
-        """The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: `__arrow_c_stream__`, chosen.
-
-        `fields`, in that order; without it name, oid, peeled, target:
-
-        - `name`, `target` (text): null, and counted in a `UserWarning`, where a name is not UTF-8; `name_bytes`
-          (binary) has every name.
-        - `oid`, `peeled`: as `git show-ref -d` has them. Hex text in both formats, or with `oid="raw"` binary. What
-          packed-refs
-          claims to have peeled is believed; where it claims nothing, and for loose refs, a store asks its objects.
-        - `kind` ("oid", "symref", "deletion"; null for what cannot be read), `broken` (why a ref cannot be used),
-          `update_index`
-          (of tables), `namespace` (dictionary: "refs/heads"; null for names of fewer than three parts),
-          `repository` (the
-          path of the git directory or file).
-
-        `prefix`: only names that start with it, a seek. `glob`: only those that `git for-each-ref <glob>` shows.
-        `batch_rows`: how many rows a batch has at the most. Which rows: those that iterating yields.
-
-        Names and hex ids of packed-refs are views into the file, which stays mapped as long as a consumer holds
-        them; no row costs an allocation. Large files are read by several threads. `ValueError` for an unknown
-        field; damage is an error of the consumer, with the text of `CorruptError`.
-        """
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
 
     def _repr_html_(self) -> str: ...
     def is_stale(self) -> bool:
@@ -556,7 +571,7 @@ class Ref:
         """
 
 @disjoint_base
-class StoreReader:
+class StoreReader(Frame):
     """What `RefStore` and `Snapshot` have in common; not to be made on its own.
 
     Refs are those that `git for-each-ref` shows in that worktree, dangling symbolic refs and broken refs besides.
@@ -625,21 +640,6 @@ class StoreReader:
 
     def names(self, prefix: _Name | None = None) -> Iterator[str]:
         """The names alone; otherwise as `refs(prefix)`."""
-
-    def columns(
-        self,
-        fields: Iterable[str] | None = None,
-        *,
-        prefix: _Name | None = None,
-        glob: _Name | None = None,
-        oid: Literal["hex", "raw"] = "hex",
-        batch_rows: int = 65536,
-    ) -> Columns:
-        """As `RefReader.columns`: what it says of fields and rows holds here too. A live store is read anew for
-        each stream."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
 
     def _repr_html_(self) -> str: ...
     def points_at(self, oid: str | Buffer | Ref) -> Iterator[Ref]:
@@ -734,78 +734,26 @@ class Snapshot(StoreReader):
     """
 
 @final
-class ReflogIterator:
+class ReflogIterator(Frame):
     """The entries of one reflog. May be shared between threads: each entry goes to one of them."""
 
     @property
     def skipped(self) -> int:
         """How many malformed lines have been passed over so far; git passes over them too."""
 
-    def columns(
-        self,
-        fields: Iterable[str] | None = None,
-        *,
-        prefix: _Name | None = None,
-        glob: _Name | None = None,
-        oid: Literal["hex", "raw"] = "hex",
-        batch_rows: int = 65536,
-    ) -> Columns:
-        """All entries of the log, in its order, whatever was yielded before, as columns: see `LogNames.columns`."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
-
     def __iter__(self) -> Self: ...
     def __next__(self) -> LogEntry: ...
 
 @final
-class LogNames:
+class LogNames(Frame):
     """The names of the refs that have a log, in order; as columns the entries of these logs."""
-
-    def columns(
-        self,
-        fields: Iterable[str] | None = None,
-        *,
-        prefix: _Name | None = None,
-        glob: _Name | None = None,
-        oid: Literal["hex", "raw"] = "hex",
-        batch_rows: int = 65536,
-    ) -> Columns:
-        """The entries of all logs, names in order, newest entry first, as Arrow columns: what `__arrow_c_stream__`
-        gives, chosen.
-
-        `fields`, in that order; without it `ref`, `old`, `new` (object ids), `committer_name`, `committer_email`,
-        `time`
-        (timestamp in seconds, UTC), `tz` ("+0530"), `message`, `index` (how many entries of that ref are newer: n in
-        `ref@{n}`). There are also `update_index` (of tables), `namespace`, `ref_bytes`, `repository`. Text that is
-        not UTF-8 is
-        null and counted in a `UserWarning`. `prefix`, `glob`: only refs of such names. `oid`, `batch_rows`: as for
-        refs.
-        """
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> str: ...
 
 @final
-class LogIterator:
+class LogIterator(Frame):
     """The reflog entries of a table or stack. May be shared between threads: each entry goes to one of them."""
-
-    def columns(
-        self,
-        fields: Iterable[str] | None = None,
-        *,
-        prefix: _Name | None = None,
-        glob: _Name | None = None,
-        oid: Literal["hex", "raw"] = "hex",
-        batch_rows: int = 65536,
-    ) -> Columns:
-        """All these entries, whatever was yielded before, as columns: see `LogNames.columns`."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> LogEntry: ...
@@ -832,28 +780,8 @@ class Change:
         """The same in the second."""
 
 @final
-class ChangeIterator:
+class ChangeIterator(Frame):
     """Changes, in order of the names. May be shared between threads: each change goes to one of them."""
-
-    def columns(
-        self,
-        fields: Iterable[str] | None = None,
-        *,
-        prefix: _Name | None = None,
-        glob: _Name | None = None,
-        oid: Literal["hex", "raw"] = "hex",
-        batch_rows: int = 65536,
-    ) -> Columns:
-        """All changes, whatever was yielded before, as Arrow columns: what `__arrow_c_stream__` gives, chosen.
-
-        `fields`, in that order; without it `name`, `kind` as `Change.kind`, `before`, `after`: an object id in hex,
-        `ref:` and a
-        target, or, of a reflog, its first entry that differs as a line of a files reflog. There are also `namespace`,
-        `name_bytes`. `prefix`, `glob`: only such names. `oid` has no meaning here.
-        """
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows in the usual columns: a capsule `arrow_array_stream`. See `columns`."""
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> Change: ...
@@ -883,7 +811,7 @@ class Columns:
         """
 
 @final
-class TableLayout:
+class TableLayout(Frame):
     """The blocks of a table, in file order: a sequence of `BlockInfo`, and a frame for Arrow.
 
     Equal to a list or tuple of the same blocks.
@@ -893,13 +821,6 @@ class TableLayout:
     @property
     def block_size(self) -> int:
         """The size in bytes that the table's blocks are padded to; 0 means that they are not."""
-
-    def columns(self, fields: Iterable[str] | None = None) -> Columns:
-        """The blocks as Arrow columns: which of kind, offset, length, records, restarts, in which order. See
-        `BlockInfo`."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All blocks in all columns: a capsule `arrow_array_stream`."""
 
     def __len__(self) -> int: ...
     @overload

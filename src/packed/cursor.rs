@@ -126,6 +126,7 @@ pub(super) fn order_of(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, clippy::single_range_in_vec_init, reason = "small numbers; one stretch")]
 mod tests {
     use super::*;
 

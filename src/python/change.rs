@@ -6,16 +6,11 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-#[cfg(feature = "arrow")]
-use pyo3::types::PyCapsule;
 use pyo3::types::PyString;
 
-#[cfg(feature = "arrow")]
-use super::args::Name;
-#[cfg(feature = "arrow")]
-use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
 use super::display::html;
+use super::frame::{Frame, Of};
 use super::git_ref::Symref;
 use super::log_entry::LogEntry;
 use super::reader::{Now, RefReader};
@@ -112,7 +107,7 @@ impl From<LogDifference<LogEntry>> for Change {
 /// A walk over changes. May be shared between threads: each change goes to one of them.
 ///
 /// While one is sought signal handlers may run, so nothing is locked meanwhile: who seeks has the walk to itself.
-#[pyclass(frozen, module = "refspan._native")]
+#[pyclass(frozen, extends = Frame, module = "refspan._native")]
 pub(crate) struct ChangeIterator {
     /// What is compared, and whether logs are.
     of: ([Arc<View>; 2], bool),
@@ -149,37 +144,6 @@ impl Walk {
 
 #[pymethods]
 impl ChangeIterator {
-    /// All changes, whatever was yielded before, as Arrow columns: what `__arrow_c_stream__` gives, chosen.
-    ///
-    /// `fields`: which columns, in which order; without it name, kind, before, after: kind as `Change.kind`, values as the
-    /// object id in hex, `ref:` and the target, or, of a reflog, the entry as a line of a files reflog. There are also
-    /// namespace, `name_bytes`. `prefix`, `glob`: only such names. `batch_rows`: as in `RefStore.columns`. `oid` is "hex".
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
-    #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]
-    fn columns(
-        &self,
-        py: Python<'_>,
-        fields: Option<Bound<'_, PyAny>>,
-        prefix: Option<Name<'_>>,
-        glob: Option<Name<'_>>,
-        oid: &str,
-        batch_rows: usize,
-    ) -> PyResult<Columns> {
-        self.rows().columns(py, Choice { fields: fields.as_ref(), prefix, glob, oid, batch_rows })
-    }
-
-    /// All rows in the usual columns, as the Arrow PyCapsule interface has it; see `columns`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.rows().stream(py, requested_schema.as_ref())
-    }
-
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }
@@ -187,7 +151,7 @@ impl ChangeIterator {
     /// Of a walk of its own: to show changes of this one would be to take them from who iterates.
     fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (sides, reflogs) = &self.of;
-        html(Bound::new(py, Self::of(py, sides.clone(), *reflogs)?)?.as_any())
+        html(Self::of(py, sides.clone(), *reflogs)?.bind(py).as_any())
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
@@ -206,19 +170,16 @@ impl ChangeIterator {
 }
 
 impl ChangeIterator {
-    fn of(py: Python<'_>, sides: [Arc<View>; 2], reflogs: bool) -> PyResult<Self> {
+    fn of(py: Python<'_>, sides: [Arc<View>; 2], reflogs: bool) -> PyResult<Py<Self>> {
         let [a, b] = sides.clone();
         let walk = bulk(py, |interrupt| {
             let logs = if reflogs { Some(LogDiff::new(a.clone(), b.clone(), interrupt)?) } else { None };
             Ok(Walk { refs: Diff::new(a, b, interrupt)?, logs })
         })?;
-        Ok(Self { of: (sides, reflogs), seat: Mutex::new(Seat::Free(Box::new(walk))), is_back: Condvar::new() })
-    }
-
-    #[cfg(feature = "arrow")]
-    fn rows(&self) -> Of {
-        let (sides, reflogs) = &self.of;
-        Of::Changes(sides.clone(), *reflogs)
+        let frame = Frame::fixed(Of::Changes(sides.clone(), reflogs));
+        let seat = Mutex::new(Seat::Free(Box::new(walk)));
+        let walk = Self { of: (sides, reflogs), seat, is_back: Condvar::new() };
+        Py::new(py, PyClassInitializer::from(frame).add_subclass(walk))
     }
 
     /// The walk, once no other thread has it; `None` if that takes its time.
@@ -256,7 +217,7 @@ pub(super) fn diff(
     a: &Bound<'_, PyAny>,
     b: &Bound<'_, PyAny>,
     reflogs: bool,
-) -> PyResult<ChangeIterator> {
+) -> PyResult<Py<ChangeIterator>> {
     ChangeIterator::of(py, [view_of(a, reflogs)?, view_of(b, reflogs)?], reflogs)
 }
 

@@ -1,20 +1,15 @@
 //! `LogEntry`: one entry of a reflog, and the walk that yields them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyOSError, PyOverflowError};
 use pyo3::prelude::*;
-#[cfg(feature = "arrow")]
-use pyo3::types::PyCapsule;
 use pyo3::types::{PyDelta, PyTzInfo};
 use spin::Mutex;
 
-#[cfg(feature = "arrow")]
-use super::args::Name;
-#[cfg(feature = "arrow")]
-use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::error::to_py;
+use super::frame::{Frame, Of, path_text};
 use super::ref_view::refname;
 use super::tables::TableSources;
 use crate::model::{Oid, RefValue, Value};
@@ -165,62 +160,23 @@ impl LogEntry {
 }
 
 /// A walk over the logs of some tables. May be shared between threads.
-#[pyclass(frozen, module = "refspan._native")]
+#[pyclass(frozen, extends = Frame, module = "refspan._native")]
 pub(crate) struct LogIterator {
     tables: Arc<TableSources>,
-    /// Which refs, and where the tables are.
-    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "columns are read anew"))]
-    of: (Vec<u8>, PathBuf),
     walk: Mutex<LogWalk>,
 }
 
 impl LogIterator {
-    pub(super) fn new(tables: Arc<TableSources>, prefix: &[u8], path: &Path) -> Self {
+    /// The entries of refs whose names start with `prefix`, in tables that are at `path`.
+    pub(super) fn new(py: Python<'_>, tables: Arc<TableSources>, prefix: &[u8], path: &Path) -> PyResult<Py<Self>> {
         let walk = Mutex::new(tables.tables().logs(prefix));
-        Self { tables, of: (prefix.to_vec(), path.to_owned()), walk }
-    }
-
-    #[cfg(feature = "arrow")]
-    fn rows(&self) -> Of {
-        let (prefix, path) = &self.of;
-        Of::TableLogs(self.tables.tables().clone(), prefix.clone(), super::arrow::path_bytes(path))
+        let frame = Frame::fixed(Of::TableLogs(tables.tables().clone(), prefix.to_vec(), path_text(path)));
+        Py::new(py, PyClassInitializer::from(frame).add_subclass(Self { tables, walk }))
     }
 }
 
 #[pymethods]
 impl LogIterator {
-    /// All these entries, whatever was yielded before, as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
-    ///
-    /// `fields`: which columns, in which order; without it ref, old, new, `committer_name`, `committer_email`, time, tz,
-    /// message, index (how many entries of that ref are newer: as in `ref@{index}`). There are also `update_index`,
-    /// namespace, `ref_bytes`, repository. `prefix`, `glob`: only refs of such names. `oid`, `batch_rows`: as in
-    /// `RefStore.columns`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
-    #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]
-    fn columns(
-        &self,
-        py: Python<'_>,
-        fields: Option<Bound<'_, PyAny>>,
-        prefix: Option<Name<'_>>,
-        glob: Option<Name<'_>>,
-        oid: &str,
-        batch_rows: usize,
-    ) -> PyResult<Columns> {
-        self.rows().columns(py, Choice { fields: fields.as_ref(), prefix, glob, oid, batch_rows })
-    }
-
-    /// All rows in the usual columns, as the Arrow PyCapsule interface has it; see `columns`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.rows().stream(py, requested_schema.as_ref())
-    }
-
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

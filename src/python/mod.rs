@@ -11,6 +11,7 @@ mod display;
 mod edit;
 mod error;
 mod fleet_iterator;
+mod frame;
 mod git_ref;
 mod iterators;
 mod list_refs;
@@ -58,6 +59,8 @@ mod _native {
     use super::edit::{AnyValue, Edit};
     #[pymodule_export]
     use super::fleet_iterator::FleetIterator;
+    #[pymodule_export]
+    use super::frame::Frame;
     #[pymodule_export]
     use super::git_ref::{Ref, Symref};
     #[pymodule_export]

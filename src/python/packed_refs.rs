@@ -49,7 +49,7 @@ impl PackedRefs {
         let file = bulk(py, |interrupt| PackedFile::open(path, hash, mmap, interrupt))?;
         let file = Arc::new(file);
         let reads = Reads::Packed(Source::new(py, Held::Packed(file.clone()))?, file.clone());
-        Ok(PyClassInitializer::from(RefReader::new(reads)).add_subclass(Self { file }))
+        Ok(RefReader::new(reads).add_subclass(Self { file }))
     }
 
     /// What the header claims: any of `peeled`, `fully-peeled` and `sorted`. Unknown traits promise nothing.

@@ -4,15 +4,12 @@ use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-#[cfg(feature = "arrow")]
-use pyo3::types::PyCapsule;
 
 use super::args::{self, Name};
-#[cfg(feature = "arrow")]
-use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
 use super::display::html;
 use super::error::{raise, to_py};
+use super::frame::{Frame, Of, path_text};
 use super::iterators::{Finds, FoundIterator, Item, PackedIterator, TableIterator};
 use super::ref_view::{RefView, refname};
 use super::source::Source;
@@ -41,7 +38,7 @@ pub(super) struct Stacked {
 /// Iterating yields a `RefView` for each ref, in byte order of the names. The truth of a reader is whether it holds
 /// any; its length is counted at the first `len()`, which reads all refs, and kept. Readers are immutable (but for
 /// `ReftableStack.reload`) and may be shared between threads.
-#[pyclass(frozen, subclass, weakref, module = "refspan._native")]
+#[pyclass(frozen, subclass, extends = Frame, module = "refspan._native")]
 pub(crate) struct RefReader {
     reads: Reads,
 }
@@ -57,8 +54,19 @@ fn lock(stacked: &Mutex<Stacked>) -> MutexGuard<'_, Stacked> {
 }
 
 impl RefReader {
-    pub(super) fn new(reads: Reads) -> Self {
-        Self { reads }
+    pub(super) fn new(reads: Reads) -> PyClassInitializer<Self> {
+        let frame = match &reads {
+            Reads::Packed(_, file) => Frame::fixed(Of::Packed(file.clone())),
+            Reads::Table(file, tables) => Frame::fixed(Of::Tables(tables.tables().clone(), path_text(file.path()))),
+            Reads::Stack(stacked) => {
+                let stacked = stacked.clone();
+                Frame::new(move || {
+                    let now = lock(&stacked);
+                    Of::Tables(now.tables.tables().clone(), path_text(now.stack.dir()))
+                })
+            }
+        };
+        PyClassInitializer::from(frame).add_subclass(Self { reads })
     }
 
     pub(super) fn now(&self) -> Now<'_> {
@@ -66,14 +74,6 @@ impl RefReader {
             Reads::Packed(source, file) => Now::Packed(source, file),
             Reads::Table(_, tables) => Now::Tables(tables.clone()),
             Reads::Stack(stacked) => Now::Tables(lock(stacked).tables.clone()),
-        }
-    }
-
-    #[cfg(feature = "arrow")]
-    fn rows(&self) -> Of {
-        match self.now() {
-            Now::Packed(_, file) => Of::Packed(file.clone()),
-            Now::Tables(tables) => Of::Tables(tables.tables().clone(), super::arrow::path_bytes(self.path().as_ref())),
         }
     }
 
@@ -249,38 +249,6 @@ impl RefReader {
                 Ok(FoundIterator::new(Finds::Tables(tables, found.into_iter())))
             }
         }
-    }
-
-    /// The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
-    ///
-    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, `update_index`,
-    /// namespace, broken, `name_bytes`, repository. `prefix`: only names that start with it, a seek. `glob`: only
-    /// names that `git for-each-ref <glob>` shows. `oid`: "hex" text or "raw" bytes. `batch_rows`: how many rows a batch
-    /// has at the most. Raises `ValueError`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
-    #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]
-    fn columns(
-        &self,
-        py: Python<'_>,
-        fields: Option<Bound<'_, PyAny>>,
-        prefix: Option<Name<'_>>,
-        glob: Option<Name<'_>>,
-        oid: &str,
-        batch_rows: usize,
-    ) -> PyResult<Columns> {
-        self.rows().columns(py, Choice { fields: fields.as_ref(), prefix, glob, oid, batch_rows })
-    }
-
-    /// All rows in the usual columns, as the Arrow PyCapsule interface has it; see `columns`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.rows().stream(py, requested_schema.as_ref())
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

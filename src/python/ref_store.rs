@@ -41,7 +41,7 @@ impl RefStore {
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Py<Snapshot>> {
         let (py, lookup) = (slf.py(), slf.as_super().get().lookup());
         let view = bulk(py, |interrupt| lookup.snapshot(interrupt))?;
-        Py::new(py, PyClassInitializer::from(StoreReader::new(Lookup::Frozen(view))).add_subclass(Snapshot {}))
+        Py::new(py, StoreReader::new(Lookup::Frozen(view)).add_subclass(Snapshot {}))
     }
 
     /// A transaction on this repository: see `Transaction`, whose options these are.
@@ -100,5 +100,5 @@ pub(super) fn open(py: Python<'_>, path: Option<PathBuf>, worktree: Option<OsStr
     let path = path.map(args::path).transpose()?;
     let live = bulk(py, |_| Live::open(path.as_deref(), worktree.as_deref()))?;
     let reader = StoreReader::new(Lookup::Live(Arc::new(live)));
-    Py::new(py, PyClassInitializer::from(reader).add_subclass(RefStore {}))
+    Py::new(py, reader.add_subclass(RefStore {}))
 }

@@ -40,7 +40,7 @@ impl Reftable {
     fn make(py: Python<'_>, file: Arc<TableFile>) -> PyResult<PyClassInitializer<Self>> {
         let tables = TableSources::new(py, Arc::new(Tables::single(file.clone())))?;
         let reads = Reads::Table(file.clone(), tables.clone());
-        Ok(PyClassInitializer::from(RefReader::new(reads)).add_subclass(Self { file, tables }))
+        Ok(RefReader::new(reads).add_subclass(Self { file, tables }))
     }
 }
 
@@ -80,7 +80,7 @@ impl Reftable {
     }
 
     /// Every block in file order. Reads and checks them all: O(size); Ctrl-C works.
-    fn blocks(&self, py: Python<'_>) -> PyResult<TableLayout> {
+    fn blocks(&self, py: Python<'_>) -> PyResult<Py<TableLayout>> {
         let blocks = bulk(py, |interrupt| self.file.blocks(interrupt))?;
         TableLayout::new(py, self.block_size(), blocks)
     }
@@ -89,8 +89,8 @@ impl Reftable {
     ///
     /// As they are: tombstones have kind "deletion", and a log that merely exists has an entry of zero object ids.
     #[pyo3(signature = (prefix=None))]
-    fn logs(&self, prefix: Option<Name<'_>>) -> LogIterator {
-        LogIterator::new(self.tables.clone(), prefix.as_ref().map_or(&b""[..], Name::as_bytes), self.file.path())
+    fn logs(&self, py: Python<'_>, prefix: Option<Name<'_>>) -> PyResult<Py<LogIterator>> {
+        LogIterator::new(py, self.tables.clone(), prefix.as_ref().map_or(&b""[..], Name::as_bytes), self.file.path())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -149,7 +149,7 @@ impl ReftableStack {
         let stack = bulk(py, |interrupt| Stack::open(path, hash, mmap, interrupt))?;
         let now = Arc::new(Mutex::new(stacked(py, stack, hash)?));
         let reads = Reads::Stack(now.clone());
-        Ok(PyClassInitializer::from(RefReader::new(reads)).add_subclass(Self { hash, may_map: mmap, now }))
+        Ok(RefReader::new(reads).add_subclass(Self { hash, may_map: mmap, now }))
     }
 
     /// The tables, oldest first.
@@ -174,10 +174,10 @@ impl ReftableStack {
 
     /// The reflog entries of the refs whose names start with `prefix`, newest first within a ref.
     #[pyo3(signature = (prefix=None))]
-    fn logs(&self, prefix: Option<Name<'_>>) -> LogIterator {
+    fn logs(&self, py: Python<'_>, prefix: Option<Name<'_>>) -> PyResult<Py<LogIterator>> {
         let dir = self.stack();
         let prefix = prefix.as_ref().map_or(&b""[..], Name::as_bytes);
-        LogIterator::new(self.now().tables.clone(), prefix, dir.dir())
+        LogIterator::new(py, self.now().tables.clone(), prefix, dir.dir())
     }
 
     /// Take over the stack as it stands now, if it has changed; returns whether it had.

@@ -4,15 +4,12 @@ use std::ffi::OsString;
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-#[cfg(feature = "arrow")]
-use pyo3::types::PyCapsule;
 
 use super::args::{self, Name};
-#[cfg(feature = "arrow")]
-use super::arrow::{BATCH_ROWS, Choice, Columns, Of};
 use super::bulk::bulk;
 use super::display::html;
 use super::error::{raise, to_py};
+use super::frame::{Frame, Of};
 use super::git_ref::Ref;
 use super::ref_view::refname;
 use super::reflog_iterator::{LogNames, ReflogIterator};
@@ -25,23 +22,18 @@ use crate::store::{Dwim, Entry, Lookup, Query, Walk};
 /// Iterating yields those under `refs/` in byte order of their names; `[]`, `in` and `get` take any exact name: root refs
 /// (`HEAD`, `ORIG_HEAD`), `FETCH_HEAD` and `MERGE_HEAD` (their first object id), `worktrees/<id>/HEAD` and
 /// `main-worktree/HEAD` too; of a `Snapshot` the latter two are an `UnsupportedError`.
-#[pyclass(frozen, subclass, weakref, module = "refspan")]
+#[pyclass(frozen, subclass, extends = Frame, module = "refspan")]
 pub(crate) struct StoreReader {
     lookup: Lookup,
 }
 
 impl StoreReader {
-    pub(super) fn new(lookup: Lookup) -> Self {
-        Self { lookup }
+    pub(super) fn new(lookup: Lookup) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Frame::fixed(Of::Store(lookup.clone()))).add_subclass(Self { lookup })
     }
 
     pub(super) fn lookup(&self) -> &Lookup {
         &self.lookup
-    }
-
-    #[cfg(feature = "arrow")]
-    fn rows(&self) -> Of {
-        Of::Store(self.lookup.clone())
     }
 
     fn find(&self, py: Python<'_>, name: &[u8]) -> PyResult<Option<Ref>> {
@@ -172,38 +164,6 @@ impl StoreReader {
         Ok(StoreNames::new(self.walk(py, query)?))
     }
 
-    /// The refs as Arrow columns, for pyarrow, polars, pandas, duckdb or nanoarrow: what `__arrow_c_stream__` gives, chosen.
-    ///
-    /// `fields`: which columns, in which order; without it name, oid, peeled, target. There are also kind, `update_index`,
-    /// namespace, broken, `name_bytes`, repository. `prefix`: only names that start with it, a seek. `glob`: only
-    /// names that `git for-each-ref <glob>` shows. `oid`: "hex" text or "raw" bytes. `batch_rows`: how many rows a batch
-    /// has at the most. Raises `ValueError`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (fields=None, *, prefix=None, glob=None, oid="hex", batch_rows=BATCH_ROWS))]
-    #[pyo3(text_signature = "($self, fields=None, *, prefix=None, glob=None, oid='hex', batch_rows=65536)")]
-    fn columns(
-        &self,
-        py: Python<'_>,
-        fields: Option<Bound<'_, PyAny>>,
-        prefix: Option<Name<'_>>,
-        glob: Option<Name<'_>>,
-        oid: &str,
-        batch_rows: usize,
-    ) -> PyResult<Columns> {
-        self.rows().columns(py, Choice { fields: fields.as_ref(), prefix, glob, oid, batch_rows })
-    }
-
-    /// All rows in the usual columns, as the Arrow PyCapsule interface has it; see `columns`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.rows().stream(py, requested_schema.as_ref())
-    }
-
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         html(slf.as_any())
     }
@@ -262,15 +222,15 @@ impl StoreReader {
     /// Their `update_index` is None. Lines that git passes over are passed over and counted: see the iterator's
     /// `skipped`. In tables, oldest first costs O(entries) at the call.
     #[pyo3(signature = (name, *, reverse=false))]
-    fn reflog(&self, py: Python<'_>, name: Name<'_>, reverse: bool) -> PyResult<ReflogIterator> {
+    fn reflog(&self, py: Python<'_>, name: Name<'_>, reverse: bool) -> PyResult<Py<ReflogIterator>> {
         let name = name.as_bytes();
         let log = bulk(py, |interrupt| self.lookup.log(name, reverse, interrupt))?;
-        Ok(ReflogIterator::new(self.lookup.clone(), name.to_vec(), reverse, log))
+        ReflogIterator::new(py, self.lookup.clone(), name.to_vec(), reverse, log)
     }
 
     /// The names of the refs that have a log, empty ones too, in order, as `git reflog list`.
-    fn reflogs(&self, py: Python<'_>) -> PyResult<LogNames> {
-        Ok(LogNames::new(self.lookup.clone(), bulk(py, |interrupt| self.lookup.log_names(interrupt))?))
+    fn reflogs(&self, py: Python<'_>) -> PyResult<Py<LogNames>> {
+        LogNames::new(py, self.lookup.clone(), bulk(py, |interrupt| self.lookup.log_names(interrupt))?)
     }
 
     /// The SHA-256, in hex, of one line `<refname> SP (<oid> | ref:<target>) LF` for each ref, in order.

@@ -1,43 +1,27 @@
 //! `TableLayout`: the blocks of a table, in file order.
 
-#[cfg(feature = "arrow")]
-use std::sync::Arc;
-
 use pyo3::prelude::*;
-#[cfg(feature = "arrow")]
-use pyo3::types::PyCapsule;
 use pyo3::types::{PyIterator, PyTuple};
 
-#[cfg(feature = "arrow")]
-use super::arrow::{Choice, Columns, Of};
 use super::block_info::BlockInfo;
 use super::display::html;
+use super::frame::{Frame, Of};
 use crate::reftable::BlockSummary;
 
 /// The blocks of a table, in file order: a sequence of `BlockInfo`, and a frame for Arrow. Equal to a list or tuple of the
 /// same blocks.
-#[pyclass(frozen, weakref, sequence, module = "refspan")]
+#[pyclass(frozen, sequence, extends = Frame, module = "refspan")]
 pub(crate) struct TableLayout {
     blocks: Py<PyTuple>,
     block_size: u32,
-    #[cfg(feature = "arrow")]
-    summaries: Arc<[BlockSummary]>,
 }
 
 impl TableLayout {
-    pub(super) fn new(py: Python<'_>, block_size: u32, summaries: Vec<BlockSummary>) -> PyResult<Self> {
+    pub(super) fn new(py: Python<'_>, block_size: u32, summaries: Vec<BlockSummary>) -> PyResult<Py<Self>> {
         let blocks = PyTuple::new(py, summaries.iter().map(|summary| BlockInfo::from(*summary)).collect::<Vec<_>>())?;
-        Ok(Self {
-            blocks: blocks.unbind(),
-            block_size,
-            #[cfg(feature = "arrow")]
-            summaries: summaries.into(),
-        })
-    }
-
-    #[cfg(feature = "arrow")]
-    fn rows(&self) -> Of {
-        Of::Blocks(self.summaries.clone())
+        let frame = Frame::fixed(Of::Blocks(summaries.into()));
+        let layout = Self { blocks: blocks.unbind(), block_size };
+        Py::new(py, PyClassInitializer::from(frame).add_subclass(layout))
     }
 }
 
@@ -68,26 +52,6 @@ impl TableLayout {
             (_, Ok(list)) => mine.eq(list.to_tuple()),
             _ => mine.eq(other),
         }
-    }
-
-    /// The blocks as Arrow columns: what `__arrow_c_stream__` gives, chosen.
-    ///
-    /// `fields`: which of kind, offset, length, records, restarts, as in `BlockInfo`, in which order.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (fields=None))]
-    fn columns(&self, py: Python<'_>, fields: Option<Bound<'_, PyAny>>) -> PyResult<Columns> {
-        self.rows().columns(py, Choice { fields: fields.as_ref(), ..Choice::usual() })
-    }
-
-    /// All blocks as Arrow columns, as the Arrow PyCapsule interface has it; see `columns`.
-    #[cfg(feature = "arrow")]
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.rows().stream(py, requested_schema.as_ref())
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -1,7 +1,5 @@
 //! `Columns`: rows as Arrow columns, and the choice of which.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -18,29 +16,8 @@ use crate::model::Interrupt;
 use crate::python::args::Name;
 use crate::python::bulk::bulk;
 use crate::python::error::to_py;
-use crate::reftable::BlockSummary;
-use crate::store::{Diff, LogDiff, Lookup, PackedFile, Query, Tables, View};
-
-/// What the rows are of.
-#[derive(Clone)]
-pub(crate) enum Of {
-    /// The refs of a packed-refs file.
-    Packed(Arc<PackedFile>),
-    /// The refs of tables.
-    Tables(Arc<Tables>, Vec<u8>),
-    /// The refs of a repository.
-    Store(Lookup),
-    /// One reflog, in reverse or not.
-    Log(Lookup, Vec<u8>, bool),
-    /// All reflogs of a repository.
-    Logs(Lookup),
-    /// The reflogs in tables, of refs with this prefix, and where they are.
-    TableLogs(Arc<Tables>, Vec<u8>, Vec<u8>),
-    /// What makes one set of refs another; whether logs are compared.
-    Changes([Arc<View>; 2], bool),
-    /// The blocks of a table.
-    Blocks(Arc<[BlockSummary]>),
-}
+use crate::python::frame::{Of, path_text};
+use crate::store::{Diff, LogDiff, Lookup, Query};
 
 /// Rows as Arrow columns: what `pyarrow.table`, `polars.DataFrame`, `pandas.DataFrame.from_arrow`, duckdb and nanoarrow take.
 ///
@@ -55,20 +32,20 @@ pub(crate) struct Columns {
 }
 
 /// What `columns()` takes.
-pub(crate) struct Choice<'a, 'py> {
-    pub(crate) fields: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) prefix: Option<Name<'py>>,
-    pub(crate) glob: Option<Name<'py>>,
-    pub(crate) oid: &'a str,
-    pub(crate) batch_rows: usize,
+pub(in crate::python) struct Choice<'a, 'py> {
+    pub(in crate::python) fields: Option<&'a Bound<'py, PyAny>>,
+    pub(in crate::python) prefix: Option<Name<'py>>,
+    pub(in crate::python) glob: Option<Name<'py>>,
+    pub(in crate::python) oid: &'a str,
+    pub(in crate::python) batch_rows: usize,
 }
 
 /// Rows of a batch, if nobody says otherwise.
-pub(crate) const BATCH_ROWS: usize = 1 << 16;
+pub(in crate::python) const BATCH_ROWS: usize = 1 << 16;
 
 impl Choice<'_, '_> {
     /// All rows, in the usual columns.
-    pub(crate) fn usual() -> Self {
+    pub(in crate::python) fn usual() -> Self {
         Self { fields: None, prefix: None, glob: None, oid: "hex", batch_rows: BATCH_ROWS }
     }
 }
@@ -83,28 +60,6 @@ impl Of {
         }
     }
 
-    /// The columns that were chosen.
-    pub(crate) fn columns(self, py: Python<'_>, choice: Choice<'_, '_>) -> PyResult<Columns> {
-        let plan = Plan::new(self.shape(), choice.fields, is_raw(choice.oid)?)?;
-        if choice.batch_rows == 0 {
-            return Err(PyValueError::new_err("batch_rows is at least 1"));
-        }
-        let mut query = Query::of_prefix(choice.prefix.as_ref().map_or(&b""[..], Name::as_bytes));
-        if let Some(glob) = &choice.glob {
-            query = query.with_glob(glob.as_bytes()).map_err(|error| to_py(py, error))?;
-        }
-        Ok(Columns { of: self, plan, query, batch_rows: choice.batch_rows })
-    }
-
-    /// A stream of all rows in the usual columns.
-    pub(crate) fn stream<'py>(
-        self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.columns(py, Choice::usual())?.stream(py, requested_schema)
-    }
-
     fn batches(
         &self,
         plan: &Plan,
@@ -114,7 +69,7 @@ impl Of {
     ) -> Result<Box<dyn Batches>, Failure> {
         let refs = |rows, repository| Box::new(Parallel::new(rows, plan.clone(), most, repository));
         Ok(match self {
-            Self::Packed(file) => refs(RefRows::of_packed(file.clone(), query)?, path_bytes(file.path())),
+            Self::Packed(file) => refs(RefRows::of_packed(file.clone(), query)?, path_text(file.path())),
             Self::Tables(tables, path) => refs(RefRows::of_tables(tables.clone(), query), path.clone()),
             Self::Store(lookup) => {
                 let view = lookup.view(&query, interrupt)?;
@@ -149,7 +104,7 @@ impl Of {
 }
 
 /// Whether an `oid=` argument asks for raw object ids.
-pub(crate) fn is_raw(oid: &str) -> PyResult<bool> {
+pub(super) fn is_raw(oid: &str) -> PyResult<bool> {
     match oid {
         "hex" => Ok(false),
         "raw" => Ok(true),
@@ -158,12 +113,7 @@ pub(crate) fn is_raw(oid: &str) -> PyResult<bool> {
 }
 
 fn path_of(lookup: &Lookup) -> Vec<u8> {
-    lookup.repository().map(|repository| path_bytes(repository.location.git_dir())).unwrap_or_default()
-}
-
-/// A path as text: what is not UTF-8 in it is replaced.
-pub(crate) fn path_bytes(path: &std::path::Path) -> Vec<u8> {
-    path.to_string_lossy().into_owned().into_bytes()
+    lookup.repository().map(|repository| path_text(repository.location.git_dir())).unwrap_or_default()
 }
 
 #[pymethods]
@@ -195,7 +145,24 @@ impl Columns {
 }
 
 impl Columns {
-    fn stream<'py>(
+    /// The columns of these rows that were chosen.
+    pub(in crate::python) fn new(py: Python<'_>, of: Of, choice: Choice<'_, '_>) -> PyResult<Self> {
+        let Choice { fields, prefix, glob, oid, batch_rows } = choice;
+        let plan = Plan::new(of.shape(), fields, is_raw(oid)?)?;
+        if batch_rows == 0 {
+            return Err(PyValueError::new_err("batch_rows is at least 1"));
+        }
+        if matches!(of, Of::Blocks(_)) && (prefix.is_some() || glob.is_some()) {
+            return Err(PyValueError::new_err("blocks have no names"));
+        }
+        let mut query = Query::of_prefix(prefix.as_ref().map_or(&b""[..], Name::as_bytes));
+        if let Some(glob) = &glob {
+            query = query.with_glob(glob.as_bytes()).map_err(|error| to_py(py, error))?;
+        }
+        Ok(Self { of, plan, query, batch_rows })
+    }
+
+    pub(in crate::python) fn stream<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,

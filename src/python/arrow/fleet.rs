@@ -18,7 +18,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::batches::{Batch, Failure};
-use super::columns::path_bytes;
 use super::log_columns::LogColumns;
 use super::log_rows::LogRows;
 use super::plan::Plan;
@@ -26,6 +25,7 @@ use super::ref_columns::RefColumns;
 use super::ref_rows::RefRows;
 use super::repository_columns::RepositoryColumns;
 use crate::model::{Error, Interrupt};
+use crate::python::frame::path_text;
 use crate::store::{Live, Lookup, Query};
 
 /// Repositories of one job, at the most.
@@ -155,7 +155,7 @@ impl Shared {
             let interrupt: Interrupt<'_> = &mut || !self.is_dropped.load(Ordering::Relaxed);
             match rows.add(path, interrupt) {
                 Err(Failure::Store(error)) if self.survey.records && !matches!(error, Error::Interrupted) => {
-                    rows.columns.push_error(&path_bytes(path), error.to_string().as_bytes());
+                    rows.columns.push_error(&path_text(path), error.to_string().as_bytes());
                 }
                 added => added?,
             }
@@ -177,7 +177,7 @@ impl Rows<'_> {
     fn add(&mut self, path: &Path, interrupt: Interrupt<'_>) -> Result<(), Failure> {
         let Survey { query, most, .. } = self.survey;
         let lookup = Lookup::Live(Arc::new(Live::open_exactly(path)?));
-        let name = path_bytes(path);
+        let name = path_text(path);
         match self.survey.what {
             What::Repositories => {
                 if let Columns::Repositories(columns) = &mut self.columns {

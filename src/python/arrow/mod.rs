@@ -28,5 +28,5 @@ mod source;
 mod stream;
 mod views;
 
-pub(super) use columns::{BATCH_ROWS, Choice, Columns, Of, path_bytes};
+pub(super) use columns::{BATCH_ROWS, Choice, Columns};
 pub(super) use scan::Scan;
