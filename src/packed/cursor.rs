@@ -126,8 +126,9 @@ pub(super) fn order_of(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "walks over one stretch are meant")]
 mod tests {
+    #![expect(clippy::single_range_in_vec_init, reason = "walks over one stretch are meant")]
+
     use super::*;
 
     /// Names in order, some of them in several records, some with a peeled value.
