@@ -53,7 +53,7 @@ impl Cursor {
     }
 
     /// This walk as several, one after the other, of about so many bytes each: what they check of order and names that
-    /// repeat is what this one would. No two of them share a name.
+    /// repeat is what this one would. No two of them share a name. There is always one, if only of nothing.
     #[must_use]
     pub fn split(mut self, data: &[u8], bytes: usize) -> Vec<Self> {
         let mut parts = Vec::new();
@@ -65,6 +65,9 @@ impl Cursor {
             let last = record_start(data, pos, end.saturating_sub(1));
             last_name = Record::read(data, last, self.hash).map(|record| record.name()).unwrap_or_default();
             self.pos = end;
+        }
+        if parts.is_empty() {
+            parts.push(self);
         }
         parts
     }
@@ -164,6 +167,12 @@ mod tests {
                 assert_ne!(name(&pair[0].last().unwrap().0), name(&pair[1][0].0), "{bytes}");
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_one_part() {
+        let parts = Cursor::new(HashKind::Sha1, Vec::new()).split(b"", 1);
+        assert_eq!(parts.into_iter().map(|part| records(part, b"")).collect::<Vec<_>>(), [vec![]]);
     }
 
     #[test]
