@@ -79,7 +79,7 @@ def test_a_table_of_header_and_footer_is_empty(tmp_path: Path, shape: Shape) -> 
     assert len(data) == (92 if shape.version == 1 else 100)
     assert probe(tmp_path / "t.ref", data, {b"refs/heads/main"}, {ZERO})
     table = Reftable(tmp_path / "t.ref")
-    assert (list(table), list(table.logs()), table.blocks(), len(table)) == ([], [], [], 0)
+    assert (list(table), list(table.logs()), list(table.blocks()), len(table)) == ([], [], [], 0)
     assert not table
 
 

@@ -41,9 +41,12 @@ __all__ = [
     "is_below_a_file",
     "is_well_formed",
     "list_refs",
+    "listed_peel",
     "open",
+    "refs_dirs",
     "show_logs",
     "show_ref",
+    "storage",
 ]
 
 __version__: str
@@ -69,6 +72,19 @@ def show_ref(reader: RefReader, write: Callable[[bytes], object], report: Callab
 
 def is_below_a_file(store: StoreReader, name: _Name) -> bool:
     """Whether looking for a loose ref of that name ends at a file where a directory should be."""
+
+def listed_peel(found: Ref) -> str | None:
+    """What an annotated tag points at in the end as `git show-ref -d` has it, and a frame; as lower-case hex.
+
+    Unlike `Ref.peeled` it believes what packed-refs claims, and asks the objects only where that claims nothing, and
+    for loose refs.
+    """
+
+def storage(found: Ref) -> Literal["loose", "packed", "table"]:
+    """Where a ref was read from."""
+
+def refs_dirs(store: StoreReader) -> tuple[str, str]:
+    """The directories where a worktree's own refs are, and where those of all are."""
 
 def is_well_formed(name: _Name) -> bool:
     """Whether `git check-ref-format --allow-onelevel` accepts the name."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import glob as globs
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import Literal
 
 from refspan._native import FleetIterator, Scan
+from refspan.progress import Progress
 
 Path = str | PathLike[str]
-Progress = Callable[[int, int | None, str], object]
 
 
 def discover(root: Path) -> Iterator[str]:

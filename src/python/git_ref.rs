@@ -13,7 +13,7 @@ use super::recent::Movable;
 use super::ref_view::{Parts, RefView, hex_text, refname};
 use super::source::{Held, Source};
 use crate::model::{Oid, RefValue, Value};
-use crate::store::{Entry, Peeled, Repository};
+use crate::store::{Entry, Item, Peeled, Repository};
 
 /// One ref of a repository, the same in both formats. Equal if name, value and `broken` are.
 #[pyclass(frozen, module = "refspan")]
@@ -148,6 +148,34 @@ impl Ref {
         };
         let broken = self.broken().map(|why| format!(" broken: {why}")).unwrap_or_default();
         Ok(format!("<Ref {name}{value}{broken}>"))
+    }
+}
+
+/// What an annotated tag points at in the end as `git show-ref -d` has it, and a frame; as lower-case hex.
+///
+/// Unlike `Ref.peeled` it believes what packed-refs claims, and asks the objects only where that claims nothing, and for
+/// loose refs.
+#[pyfunction]
+pub(super) fn listed_peel<'py>(py: Python<'py>, found: &Bound<'py, Ref>) -> PyResult<Option<Bound<'py, PyString>>> {
+    let found = found.get();
+    let item = found.view.item();
+    match (item.peeled(), found.direct_oid()) {
+        (Peeled::To(value), _) => hex_text(py, value),
+        (Peeled::Unknown, Some(oid)) if !matches!(item, Item::Table(..)) => {
+            let peeled = found.peeled_oid(py, oid)?;
+            Ok(peeled.map(|peeled| hex_text(py, Value::Raw(peeled.as_raw()))).transpose()?.flatten())
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Where a ref was read from: "loose", "packed" or "table".
+#[pyfunction]
+pub(super) fn storage(found: &Bound<'_, Ref>) -> &'static str {
+    match found.get().view.item() {
+        Item::Packed(..) => "packed",
+        Item::Loose(..) => "loose",
+        Item::Table(..) => "table",
     }
 }
 

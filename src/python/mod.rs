@@ -62,7 +62,7 @@ mod _native {
     #[pymodule_export]
     use super::frame::Frame;
     #[pymodule_export]
-    use super::git_ref::{Ref, Symref};
+    use super::git_ref::{Ref, Symref, listed_peel, storage};
     #[pymodule_export]
     use super::list_refs::{is_below_a_file, is_well_formed, list_refs};
     #[pymodule_export]
@@ -84,7 +84,7 @@ mod _native {
     #[pymodule_export]
     use super::show_ref::{show_logs, show_ref};
     #[pymodule_export]
-    use super::store_reader::StoreReader;
+    use super::store_reader::{StoreReader, refs_dirs};
     #[pymodule_export]
     use super::table_layout::TableLayout;
     #[pymodule_export]

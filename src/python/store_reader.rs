@@ -57,6 +57,15 @@ impl StoreReader {
     }
 }
 
+/// The directories where a worktree's own refs are, and where those of all are.
+#[pyfunction]
+pub(super) fn refs_dirs(store: &Bound<'_, StoreReader>) -> (OsString, OsString) {
+    let repository = store.get().lookup.repository();
+    repository
+        .map(|repository| (repository.location.own().into(), repository.location.shared().into()))
+        .unwrap_or_default()
+}
+
 #[pymethods]
 impl StoreReader {
     /// The absolute path of the worktree's git directory.

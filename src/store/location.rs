@@ -107,12 +107,14 @@ impl Location {
     }
 
     /// Where this worktree's own refs are.
-    pub(super) fn own(&self) -> &Path {
+    #[must_use]
+    pub fn own(&self) -> &Path {
         &self.own
     }
 
     /// Where the refs of all worktrees are, and the main one's own.
-    pub(super) fn shared(&self) -> &Path {
+    #[must_use]
+    pub fn shared(&self) -> &Path {
         &self.shared
     }
 

@@ -44,8 +44,10 @@ def fail(message: object, code: int, prefix: str = "refspan") -> int:
 
 
 def settle() -> None:
-    """The interpreter flushes stdout once more on its way out; where that must fail, it shall not fail again."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """The interpreter flushes both once more on its way out; where that must fail, it shall not fail again."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
