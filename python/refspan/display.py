@@ -134,7 +134,7 @@ def _sections(layout: TableLayout) -> str:
     for block in layout:
         kinds.setdefault(block.kind, []).append(block)
     rows = (
-        (kind, *(f"{number:,}" for number in _totals(blocks)), _fill(blocks, layout.block_size))
+        (kind, *(f"{number:,}" for number in _totals(blocks)), fill(blocks, layout.block_size))
         for kind, blocks in kinds.items()
     )
     return _table(("kind", "blocks", "records", "restarts", "bytes", "fill"), rows)
@@ -145,8 +145,8 @@ def _totals(blocks: Sequence[BlockInfo]) -> tuple[int, int, int, int]:
     return len(blocks), records, restarts, sum(block.length for block in blocks)
 
 
-def _fill(blocks: Sequence[BlockInfo], block_size: int) -> str:
-    """How full the blocks are. Log blocks are deflated and never padded, so they have no fill."""
+def fill(blocks: Sequence[BlockInfo], block_size: int) -> str:
+    """How full blocks of one kind are, in percent. Log blocks are deflated and never padded, so they have no fill."""
     if not block_size or blocks[0].kind == "log":
         return "-"
     return f"{sum(block.length for block in blocks) / (block_size * len(blocks)):.0%}"

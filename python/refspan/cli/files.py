@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from refspan import BlockInfo, PackedRefs, Reftable, ReftableStack
 from refspan._native import show_logs, show_ref
 from refspan.cli.output import DAMAGED, fail, write
+from refspan.display import fill
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -83,17 +83,10 @@ def _blocks(args: argparse.Namespace) -> int:
     totals: dict[str, list[BlockInfo]] = {}
     for block in table.blocks():
         totals.setdefault(block.kind, []).append(block)
-        fill = _fill([block], table.block_size)
-        print(row.format(block.kind, block.offset, block.length, block.records, block.restarts, fill))
+        share = fill([block], table.block_size)
+        print(row.format(block.kind, block.offset, block.length, block.records, block.restarts, share))
     for kind, blocks in totals.items():
         length, records = sum(b.length for b in blocks), sum(b.records for b in blocks)
-        fill = _fill(blocks, table.block_size)
-        print(row.format(kind, f"{len(blocks)} blocks", length, records, sum(b.restarts for b in blocks), fill))
+        share = fill(blocks, table.block_size)
+        print(row.format(kind, f"{len(blocks)} blocks", length, records, sum(b.restarts for b in blocks), share))
     return 0
-
-
-def _fill(blocks: Sequence[BlockInfo], block_size: int) -> str:
-    """How full the blocks are. Log blocks are deflated and never padded, so they have no fill."""
-    if not block_size or blocks[0].kind == "log":
-        return "-"
-    return f"{sum(block.length for block in blocks) / (block_size * len(blocks)):.0%}"
