@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import glob as globs
 import os
-import warnings
-from collections.abc import Iterable, Iterator
-from os import PathLike
-from typing import Literal
 
 from refspan._native import FleetIterator, Scan
-from refspan.progress import Progress
 
-Path = str | PathLike[str]
+# Whoever imports refspan does not pay for what only these functions need.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from os import PathLike
+    from typing import Literal
+
+    from refspan.progress import Progress
 
 
-def discover(root: Path) -> Iterator[str]:
+def discover(root: str | PathLike[str]) -> Iterator[str]:
     """The paths of the repositories at and below `root`, in order of the names.
 
     A repository is a folder with `.git`, or one with `objects/`, `refs/`, and `HEAD` or `config`: damaged ones are
@@ -30,6 +31,8 @@ def discover(root: Path) -> Iterator[str]:
 
 
 def _found(found: FleetIterator) -> Iterator[str]:
+    import warnings
+
     while True:
         try:
             yield next(found)
@@ -40,7 +43,7 @@ def _found(found: FleetIterator) -> Iterator[str]:
 
 
 def scan(
-    paths_or_glob: Path | Iterable[Path],
+    paths_or_glob: str | PathLike[str] | Iterable[str | PathLike[str]],
     *,
     what: Literal["refs", "reflogs", "repositories"] = "refs",
     fields: Iterable[str] | None = None,
@@ -90,13 +93,15 @@ def scan(
     )
 
 
-def _paths(paths_or_glob: Path | Iterable[Path]) -> list[str]:
+def _paths(paths_or_glob: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
     if not isinstance(paths_or_glob, (str, os.PathLike)):
         return [os.fspath(path) for path in paths_or_glob]
+    import glob
+
     pattern = os.fspath(paths_or_glob)
-    if os.path.lexists(pattern) or not globs.has_magic(pattern):
+    if os.path.lexists(pattern) or not glob.has_magic(pattern):
         return [pattern]
-    paths = sorted(globs.glob(pattern, recursive=True))  # noqa: PTH207 - a pattern may be absolute
+    paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - a pattern may be absolute
     if not paths:
         raise FileNotFoundError(f"no path matches {pattern!r}")
     return paths
