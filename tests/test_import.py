@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 # Not needed to read refs: each takes longer to import than refspan itself.
-OTHERS = {
+OTHERS = {"argparse", "glob", "html", "json", "re", "typing"} | {"duckdb", "nanoarrow", "numpy", "pandas", "polars", "pyarrow"}
     "argparse",
     "glob",
     "html",
