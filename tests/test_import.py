@@ -6,20 +6,8 @@ import subprocess
 import sys
 
 # Not needed to read refs: each takes longer to import than refspan itself.
-OTHERS = {"argparse", "glob", "html", "json", "re", "typing"} | {"duckdb", "nanoarrow", "numpy", "pandas", "polars", "pyarrow"}
-    "argparse",
-    "glob",
-    "html",
-    "json",
-    "re",
-    "typing",
-    "duckdb",
-    "nanoarrow",
-    "numpy",
-    "pandas",
-    "polars",
-    "pyarrow",
-}
+OTHERS = {"argparse", "glob", "html", "json", "re", "typing"}
+OTHERS |= {"duckdb", "nanoarrow", "numpy", "pandas", "polars", "pyarrow"}
 
 
 def test_importing_refspan_imports_little_else() -> None:

@@ -99,7 +99,7 @@ const MOST_ENTRIES: usize = 1 << 16;
 /// damaged, which whoever reads the refs finds.
 #[must_use]
 pub fn split_keys(table: &Table, parts: usize) -> Vec<Vec<u8>> {
-    let Some(root) = table.footer().ref_index else { return Vec::new() };
+    let Some(root) = table.footer().ref_index.filter(|_| parts > 1) else { return Vec::new() };
     let mut last_keys = Vec::new();
     let mut level = vec![root];
     while let Some(first) = level.first().copied() {
