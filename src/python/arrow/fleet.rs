@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::batches::{Batch, Failure};
@@ -24,6 +23,7 @@ use super::plan::Plan;
 use super::ref_columns::RefColumns;
 use super::ref_rows::RefRows;
 use super::repository_columns::RepositoryColumns;
+use super::workers::Workers;
 use crate::model::{Error, Interrupt};
 use crate::python::frame::path_text;
 use crate::store::{Live, Lookup, Query};
@@ -59,7 +59,7 @@ type Sender = SyncSender<Result<Batch, Failure>>;
 pub(super) struct Fleet {
     shared: Arc<Shared>,
     receivers: VecDeque<Receiver<Result<Batch, Failure>>>,
-    workers: Vec<JoinHandle<()>>,
+    workers: Workers,
 }
 
 struct Shared {
@@ -93,16 +93,12 @@ impl Fleet {
             .unzip();
         let (done, is_dropped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let shared = Arc::new(Shared { survey, per_job, jobs: Mutex::new(jobs), done, is_dropped });
-        let mut fleet = Self { shared, receivers, workers: Vec::new() };
-        for _ in 0..workers.min(count) {
-            let shared = fleet.shared.clone();
-            match thread::Builder::new().spawn(move || shared.work()) {
-                Ok(worker) => fleet.workers.push(worker),
-                Err(error) if fleet.workers.is_empty() => return Err(error),
-                Err(_) => break,
-            }
-        }
-        Ok(fleet)
+        let work = || {
+            let shared = shared.clone();
+            move || shared.work()
+        };
+        let workers = Workers::start(workers.min(count), work)?;
+        Ok(Self { shared, receivers, workers })
     }
 
     /// How many repositories are done with.
@@ -112,6 +108,7 @@ impl Fleet {
 
     /// The next batch, if there is one before `patience` ends.
     pub(super) fn look(&mut self, patience: Duration) -> Result<Look, Failure> {
+        self.workers.check()?;
         while let Some(receiver) = self.receivers.front() {
             match receiver.recv_timeout(patience) {
                 Ok(batch) => return batch.map(Look::Batch),
@@ -126,11 +123,13 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         self.shared.is_dropped.store(true, Ordering::Relaxed);
-        self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.receivers.clear();
-        for worker in self.workers.drain(..) {
-            let _ = worker.join();
+        if self.workers.are_here() {
+            self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            self.receivers.clear();
+        } else {
+            std::mem::forget(std::mem::take(&mut self.receivers));
         }
+        self.workers.join();
     }
 }
 

@@ -27,6 +27,7 @@ mod scan;
 mod source;
 mod stream;
 mod views;
+mod workers;
 
 pub(super) use columns::{BATCH_ROWS, Choice, Columns};
 pub(super) use scan::Scan;

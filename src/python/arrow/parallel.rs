@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use super::batches::{Batch, Batches, Failure};
 use super::plan::Plan;
 use super::ref_columns::RefColumns;
 use super::ref_rows::RefRows;
+use super::workers::Workers;
 use crate::model::{Error, Interrupt};
 
 /// Bytes of a file that are one part.
@@ -28,7 +29,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// The refs of one source.
 pub(super) struct Parallel {
     shared: Arc<Shared>,
-    workers: Vec<JoinHandle<()>>,
+    workers: Workers,
     /// The part that is handed on next, and its batches that were not.
     next: usize,
     ready: VecDeque<Batch>,
@@ -76,17 +77,18 @@ impl Parallel {
         let state = State { waiting, done: BTreeMap::new(), next: 0, is_dropped: false };
         let job = Job { plan, most, repository, parts };
         let shared = Arc::new(Shared { job, state: Mutex::new(state), changed: Condvar::new() });
-        let spawn = |_| {
+        let work = || {
             let shared = shared.clone();
-            thread::Builder::new().spawn(move || shared.work()).ok()
+            move || shared.work()
         };
-        let workers = (0..wanted).map_while(spawn).collect();
+        let workers = Workers::start(wanted, work).unwrap_or_else(|_| Workers::none());
         Self { shared, workers, next: 0, ready: VecDeque::new(), end: None }
     }
 }
 
 impl Batches for Parallel {
     fn next(&mut self, _: &Plan, _: usize, interrupt: Interrupt<'_>) -> Result<Option<Batch>, Failure> {
+        self.workers.check()?;
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
@@ -105,12 +107,12 @@ impl Batches for Parallel {
 
 impl Drop for Parallel {
     fn drop(&mut self) {
-        self.shared.lock().is_dropped = true;
-        self.shared.changed.notify_all();
-        // They use what is held here only as long as they read their part.
-        for worker in self.workers.drain(..) {
-            let _ = worker.join();
+        if self.workers.are_here() {
+            self.shared.lock().is_dropped = true;
+            self.shared.changed.notify_all();
         }
+        // They use what is held here only as long as they read their part.
+        self.workers.join();
     }
 }
 
