@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import refspan
@@ -32,13 +33,13 @@ def in_a_fork(work: Callable[[], str]) -> str:
     return text
 
 
-def opened(frame: refspan.PackedRefs | refspan.Scan) -> pa.RecordBatchReader:
+def opened(frame: refspan.PackedRefs | refspan.Scan) -> Any:
     reader = pa.RecordBatchReader.from_stream(frame)
     assert reader.read_next_batch().num_rows > 0
     return reader
 
 
-def ending(reader: pa.RecordBatchReader) -> str:
+def ending(reader: Any) -> str:
     """How reading on ends, and the stream."""
     try:
         return f"{reader.read_all().num_rows} rows"

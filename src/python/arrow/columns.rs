@@ -12,7 +12,7 @@ use super::parallel::Parallel;
 use super::plan::Plan;
 use super::ref_rows::RefRows;
 use super::stream::{capsule, requested};
-use crate::model::Interrupt;
+use crate::model::{HashKind, Interrupt};
 use crate::python::args::Name;
 use crate::python::bulk::bulk;
 use crate::python::error::to_py;
@@ -51,6 +51,18 @@ impl Choice<'_, '_> {
 }
 
 impl Of {
+    /// The hash of the object ids, if anything tells.
+    fn hash(&self) -> Option<HashKind> {
+        match self {
+            Self::Packed(file) => file.snapshot().hash(),
+            Self::Tables(tables, _) | Self::TableLogs(tables, ..) => tables.hash(),
+            Self::Store(lookup) | Self::Log(lookup, ..) | Self::Logs(lookup) => {
+                lookup.repository().map(|repository| repository.location.hash())
+            }
+            Self::Changes(..) | Self::Blocks(_) => None,
+        }
+    }
+
     fn shape(&self) -> Shape {
         match self {
             Self::Packed(_) | Self::Tables(..) | Self::Store(_) => REFS,
@@ -170,6 +182,7 @@ impl Columns {
         let mut plan = self.plan.clone();
         if let Some(schema) = requested_schema {
             plan = plan.requested(&requested(schema)?)?;
+            plan.check_width(self.of.hash().map(HashKind::raw_len))?;
         }
         let batches =
             bulk(py, |interrupt| match self.of.batches(&plan, self.query.clone(), self.batch_rows, interrupt) {

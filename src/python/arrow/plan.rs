@@ -68,6 +68,19 @@ impl Plan {
         Ok(Self::of(columns.collect::<PyResult<_>>()?))
     }
 
+    /// Whether object ids of so many bytes fit; not known of what has none.
+    pub(super) fn check_width(&self, raw_len: Option<usize>) -> PyResult<()> {
+        for (field, data_type) in &self.columns {
+            if let (DataType::FixedSizeBinary(width), Some(raw_len)) = (data_type, raw_len)
+                && usize::try_from(*width) != Ok(raw_len)
+            {
+                let message = format!("the column {} holds object ids of {raw_len} bytes, not {width}", field.name());
+                return Err(PyValueError::new_err(message));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -122,8 +122,11 @@ impl Views {
     }
 
     fn take(&mut self) -> (ScalarBuffer<u128>, Arc<[Buffer]>, Option<NullBuffer>) {
-        let rows = std::mem::take(&mut self.rows);
-        let arena = Buffer::from_vec(std::mem::take(&mut self.arena));
+        // Whoever keeps a column shall not keep the room that it did not need.
+        let (mut rows, mut arena) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.arena));
+        rows.shrink_to_fit();
+        arena.shrink_to_fit();
+        let arena = Buffer::from_vec(arena);
         let windows = self.windows.iter_mut().map(|window| {
             let (start, end) = window.used.take().unwrap_or_default();
             window.source.slice_with_length(start, end - start)
