@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 import refspan
@@ -14,6 +14,12 @@ from store_support import build
 from support import Ref, write_packed
 
 pa = pytest.importorskip("pyarrow")
+
+
+class Reader(Protocol):
+    """What pyarrow makes of a stream."""
+
+    def read_all(self) -> Any: ...  # noqa: ANN401 - pyarrow has no types
 
 
 def in_a_fork(work: Callable[[], str]) -> str:
@@ -33,13 +39,13 @@ def in_a_fork(work: Callable[[], str]) -> str:
     return text
 
 
-def opened(frame: refspan.PackedRefs | refspan.Scan) -> Any:
+def opened(frame: refspan.PackedRefs | refspan.Scan) -> Reader:
     reader = pa.RecordBatchReader.from_stream(frame)
     assert reader.read_next_batch().num_rows > 0
-    return reader
+    return reader  # type: ignore[no-any-return]
 
 
-def ending(reader: Any) -> str:
+def ending(reader: Reader) -> str:
     """How reading on ends, and the stream."""
     try:
         return f"{reader.read_all().num_rows} rows"
