@@ -34,9 +34,13 @@ fn make_dir(dir: &Path, sharing: Sharing) -> io::Result<()> {
         Ok(()) => sharing.share_dir(dir),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             if dir.is_dir() {
-                Ok(())
-            } else {
-                Err(ErrorKind::NotADirectory.into())
+                return Ok(());
+            }
+            // Another one may have removed it since; then no file is in the way.
+            match dir.symlink_metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
+                Ok(there) if there.is_dir() => Ok(()),
+                _ => Err(ErrorKind::NotADirectory.into()),
             }
         }
         Err(error) => Err(error),
@@ -119,6 +123,29 @@ mod tests {
             let error = make_dirs(&base.path().join(path), Sharing::Umask).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotADirectory, "{path}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_is_removed_meanwhile_is_no_file_in_the_way() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = base.path().join("d");
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let failures: Vec<_> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    remove_if_empty(&dir).unwrap();
+                }
+            });
+            let made = (0..20_000).map(|_| make_dir(&dir, Sharing::Umask));
+            let failures = made.filter_map(Result::err).map(|error| error.kind()).collect();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            failures
+        });
+        assert!(failures.iter().all(|kind| *kind == ErrorKind::NotFound), "{failures:?}");
+        // A link that leads nowhere stays in the way.
+        std::os::unix::fs::symlink("nowhere", base.path().join("link")).unwrap();
+        let error = make_dir(&base.path().join("link"), Sharing::Umask).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotADirectory);
     }
 
     #[test]
