@@ -17,8 +17,11 @@ use super::ref_rows::RefRows;
 use super::workers::Workers;
 use crate::model::{Error, Interrupt};
 
-/// Bytes of a file that are one part.
+/// Bytes of a file that are one part; fewer if batches are small, but no fewer than that: those of a part wait together.
 const PART: usize = 2 << 20;
+const LEAST_PART: usize = 64 << 10;
+/// About what a ref takes.
+const REF: usize = 64;
 /// Threads besides the one that asks.
 const MOST_WORKERS: usize = 3;
 /// Parts that may be read before they are asked for.
@@ -70,7 +73,8 @@ struct Part {
 
 impl Parallel {
     pub(super) fn new(rows: RefRows, plan: Plan, most: usize, repository: Vec<u8>) -> Self {
-        let waiting: VecDeque<_> = rows.split(PART).into_iter().enumerate().collect();
+        let part = most.saturating_mul(REF).clamp(LEAST_PART, PART);
+        let waiting: VecDeque<_> = rows.split(part).into_iter().enumerate().collect();
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let wanted = waiting.len().min(processors).saturating_sub(1).min(MOST_WORKERS);
         let parts = waiting.len();
