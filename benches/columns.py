@@ -190,7 +190,8 @@ def check(root: Path) -> None:
 def memory(root: Path, source: str) -> str:
     """How much more than the file and the frame a line takes at its peak."""
     script = (
-        f"import polars, pyarrow\nfrom pathlib import Path\nfrom refspan import PackedRefs, ReftableStack\nTHREE = {THREE!r}\n"
+        "import polars, pyarrow\nfrom pathlib import Path\nfrom refspan import PackedRefs, ReftableStack\n"
+        f"THREE = {THREE!r}\n"
         "peak = lambda: int(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0]) / 1024\n"
         f"{WARM}\n"
         f"before = peak(); frame = {source}; print(peak() - before, frame.estimated_size('mb'))"
