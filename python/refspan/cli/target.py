@@ -93,7 +93,7 @@ def _replaced(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(target)
     except OSError as error:
         if error.filename in (None, str(temporary)):
-            error.filename, error.filename2 = str(path), None
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 //! From what was gathered to the array of the type that was asked for.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
@@ -37,6 +38,8 @@ pub(super) fn of_views(finished: Finished, data_type: &DataType) -> Result<Array
 pub(super) struct Dictionary {
     keys: Vec<Option<i32>>,
     values: Vec<String>,
+    /// The key of each value.
+    known: HashMap<String, i32>,
 }
 
 impl Dictionary {
@@ -54,16 +57,18 @@ impl Dictionary {
 
     #[inline(never)]
     fn find(&mut self, value: &str) -> Option<i32> {
-        let at = self.values.iter().position(|known| known == value).unwrap_or_else(|| {
-            self.values.push(value.to_owned());
-            self.values.len() - 1
-        });
-        i32::try_from(at).ok()
+        if let Some(key) = self.known.get(value) {
+            return Some(*key);
+        }
+        let key = i32::try_from(self.values.len()).ok()?;
+        self.values.push(value.to_owned());
+        self.known.insert(value.to_owned(), key);
+        Some(key)
     }
 
     /// What was pushed, as an array of that type.
     pub(super) fn finish(&mut self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
-        let (keys, values) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.values));
+        let Self { keys, values, .. } = std::mem::take(self);
         let each = keys.iter().map(|key| key.and_then(|key| values.get(usize::try_from(key).ok()?)));
         Ok(match data_type {
             DataType::Utf8 => Arc::new(each.collect::<StringArray>()),

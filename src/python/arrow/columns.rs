@@ -43,6 +43,9 @@ pub(in crate::python) struct Choice<'a, 'py> {
 /// Rows of a batch, if nobody says otherwise.
 pub(in crate::python) const BATCH_ROWS: usize = 1 << 16;
 
+/// Rows of a batch, whatever somebody says: so many object ids are less than what an offset can count.
+pub(in crate::python) const MOST_ROWS: usize = 1 << 24;
+
 impl Choice<'_, '_> {
     /// All rows, in the usual columns.
     pub(in crate::python) fn usual() -> Self {
@@ -171,7 +174,7 @@ impl Columns {
         if let Some(glob) = &glob {
             query = query.with_glob(glob.as_bytes()).map_err(|error| to_py(py, error))?;
         }
-        Ok(Self { of, plan, query, batch_rows })
+        Ok(Self { of, plan, query, batch_rows: batch_rows.min(MOST_ROWS) })
     }
 
     pub(in crate::python) fn stream<'py>(

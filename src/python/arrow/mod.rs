@@ -16,6 +16,7 @@ mod change_columns;
 mod columns;
 mod field;
 mod fleet;
+mod gil;
 mod log_columns;
 mod log_rows;
 mod parallel;
@@ -29,5 +30,5 @@ mod stream;
 mod views;
 mod workers;
 
-pub(super) use columns::{BATCH_ROWS, Choice, Columns};
+pub(super) use columns::{BATCH_ROWS, Choice, Columns, MOST_ROWS};
 pub(super) use scan::Scan;

@@ -14,6 +14,7 @@ use super::batches::{Batch, Batches, Failure};
 use super::columns::is_raw;
 use super::field::{FLEET_LOGS, FLEET_REFS, REPOSITORIES};
 use super::fleet::{Fleet, Look, Survey, What};
+use super::gil::{Kept, with_python};
 use super::plan::Plan;
 use super::stream::{capsule, requested};
 use crate::model::{Error, Interrupt};
@@ -76,7 +77,7 @@ impl Scan {
         }
         let paths = paths.into_iter().map(args::path).collect::<PyResult<Arc<[_]>>>()?;
         let plan = Plan::new(shape, fields.as_ref(), is_raw(oid)?)?;
-        let survey = Survey { what, plan, query, most: batch_rows, records, paths };
+        let survey = Survey { what, plan, query, most: batch_rows.min(super::MOST_ROWS), records, paths };
         let workers = workers.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get));
         Ok(Self { survey, workers, progress })
     }
@@ -124,7 +125,7 @@ impl Batches for Surveyed {
                 Look::Wait => {
                     let fleet = &mut self.fleet;
                     let mut wait = || fleet.look(PERIOD);
-                    Python::try_attach(|py| py.detach(&mut wait)).unwrap_or_else(wait)?
+                    with_python(|py| py.detach(&mut wait)).unwrap_or_else(&mut wait)?
                 }
                 look => look,
             };
@@ -143,14 +144,14 @@ impl Batches for Surveyed {
 
 /// Who wants to know how far it is.
 struct Report {
-    progress: Py<PyAny>,
+    progress: Kept,
     total: usize,
     told: Option<Instant>,
 }
 
 impl Report {
     fn new(progress: Py<PyAny>, total: usize) -> Self {
-        Self { progress, total, told: None }
+        Self { progress: Kept::new(progress), total, told: None }
     }
 
     /// Tells it, if that was not done a moment ago.
@@ -159,7 +160,8 @@ impl Report {
             return Ok(());
         }
         self.told = Some(Instant::now());
-        let told = Python::try_attach(|py| self.progress.call1(py, (done, self.total, "repositories")));
+        let Some(progress) = self.progress.get() else { return Ok(()) };
+        let told = with_python(|py| progress.call1(py, (done, self.total, "repositories")).map(|_| ()));
         match told {
             Some(Err(error)) => Err(Failure::Raised(error)),
             _ => Ok(()),

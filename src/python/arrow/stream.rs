@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 use super::batches::{Batches, Failure};
+use super::gil::with_python;
 use super::plan::Plan;
 use crate::model::Error;
 use crate::python::bulk::is_main_thread;
@@ -32,6 +33,8 @@ struct Stream {
     /// Values that are null for want of UTF-8, of which nobody was warned yet.
     lost: u64,
     signals: Signals,
+    /// Whether somebody is waiting for a batch: a function that it calls may come back here.
+    is_read: bool,
 }
 
 enum Rows {
@@ -49,7 +52,7 @@ pub(super) fn capsule(
     batches: Box<dyn Batches>,
 ) -> PyResult<Bound<'_, PyCapsule>> {
     let signals = Signals::new(py)?;
-    let stream = Stream { plan, most, rows: Rows::More(batches), lost: 0, signals };
+    let stream = Stream { plan, most, rows: Rows::More(batches), lost: 0, signals, is_read: false };
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), c"arrow_array_stream")
 }
 
@@ -76,12 +79,19 @@ impl Iterator for Stream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if std::mem::replace(&mut self.is_read, true) {
+            let message = "the stream is being read: what it calls cannot read it, too";
+            return Some(Err(ArrowError::ExternalError(message.into())));
+        }
         // The caller is C: it must not be unwound.
         let next = catch_unwind(AssertUnwindSafe(|| self.next_batch()));
         let next = next.unwrap_or_else(|_| Err("refspan panicked: please report it".to_owned()));
+        // Nor can C have a NUL in a text.
+        let next = next.map_err(|message| message.replace('\0', "?"));
         if let Err(message) = &next {
             self.rows = Rows::Failed(message.clone());
         }
+        self.is_read = false;
         next.map_err(|message| ArrowError::ExternalError(message.into())).transpose()
     }
 }
@@ -100,6 +110,9 @@ impl Stream {
             Rows::Failed(message) => return Err(message.clone()),
         };
         let signals = &mut self.signals;
+        if !signals.allow() {
+            return Err(signals.hand_on());
+        }
         match batches.next(&self.plan, self.most, &mut || signals.allow()) {
             Ok(Some((batch, lost))) => {
                 self.lost += lost;
@@ -111,12 +124,12 @@ impl Stream {
                 Ok(None)
             }
             Err(Failure::Store(Error::Interrupted)) => Err(self.signals.hand_on()),
-            Err(Failure::Store(error)) => Err(error.to_string().replace('\0', "?")),
+            Err(Failure::Store(error)) => Err(error.to_string()),
             Err(Failure::Raised(error)) => {
                 self.signals.raised = Some(error);
                 Err(self.signals.hand_on())
             }
-            Err(Failure::Arrow(error)) => Err(error.to_string().replace('\0', "?")),
+            Err(Failure::Arrow(error)) => Err(error.to_string()),
         }
     }
 }
@@ -136,7 +149,7 @@ fn warn(lost: u64) -> Result<(), String> {
     let message = format!(
         "{lost} values are not UTF-8, and null for that; the fields name_bytes and ref_bytes have every name as bytes"
     );
-    let warned = Python::try_attach(|py| {
+    let warned = with_python(|py| {
         let message = std::ffi::CString::new(message)?;
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
     });
@@ -162,7 +175,7 @@ impl Signals {
     /// Whether to go on.
     fn allow(&mut self) -> bool {
         if self.main == Some(thread::current().id()) && self.looked.elapsed() >= PATIENCE {
-            self.raised = Python::try_attach(|py| py.check_signals().err()).flatten();
+            self.raised = with_python(|py| py.check_signals().err()).flatten();
             self.looked = Instant::now();
         }
         self.raised.is_none()
@@ -172,7 +185,7 @@ impl Signals {
     #[expect(unsafe_code, reason = "PyO3 has no safe name for it; see docs/safety.md")]
     fn hand_on(&mut self) -> String {
         let Some(raised) = self.raised.take() else { return "interrupted".to_owned() };
-        let text = Python::try_attach(|py| {
+        let text = with_python(move |py| {
             let text = raised.to_string();
             if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
                 // SAFETY: it may be called at any time; it marks SIGINT as arrived.
