@@ -196,7 +196,7 @@ impl Job {
         let start = rows.place();
         let mut batches = VecDeque::new();
         loop {
-            let mut columns = RefColumns::new(&self.plan, self.most, rows.sources());
+            let mut columns = RefColumns::new(&self.plan, self.most.min(PART / REF), rows.sources());
             let more = rows.fill(&mut columns, self.most, Some(&self.repository), interrupt)?;
             if columns.rows() > 0 {
                 batches.push_back(columns.finish(&self.plan)?);

@@ -7,8 +7,8 @@ use arrow_buffer::Buffer;
 use super::ref_columns::RefColumns;
 use super::source::{of_loose, of_packed, of_table};
 use crate::model::{Broken, Interrupt, Oid, RefValue, Result, Selection, Value};
-use crate::packed::Cursor;
-use crate::store::{Asker, Item, PackedFile, Peeled, Query, Step, Tables, View, Walk};
+use crate::packed::{Cursor, Snapshot};
+use crate::store::{Asker, Item, PackedFile, Peeled, Query, Tables, View, Walk};
 
 /// Rows between two looks at how large the batch has become.
 const STRIDE: usize = 1 << 10;
@@ -177,19 +177,20 @@ fn fill_store(
     repository: Option<&[u8]>,
     interrupt: Interrupt<'_>,
 ) -> Result<bool> {
+    let packed = walk.in_files().and_then(|(_, packed)| packed.cloned());
     while columns.rows() < most {
         if let Some((tables, walk)) = walk.stack()
             && fill_tables(tables, walk, None, columns, most, repository, interrupt)?
         {
             break;
         }
-        let step = match walk.next_packed() {
-            Some((record, is_duplicate)) => Step::Packed(record, is_duplicate),
-            None => match walk.next(interrupt)? {
-                Some(step) => step,
-                None => return Ok(false),
-            },
-        };
+        if let Some(packed) = &packed {
+            fill_plain(packed.snapshot(), walk, asks, columns, most, repository)?;
+            if columns.rows() == most {
+                break;
+            }
+        }
+        let Some(step) = walk.next(interrupt)? else { return Ok(false) };
         let item = walk.item(&step);
         let peeled = if columns.tells_peeled() && item.peeled() == Peeled::Unknown && !matches!(item, Item::Table(..)) {
             asks.peel(walk, item.value())?
@@ -199,6 +200,27 @@ fn fill_store(
         columns.push(item, peeled, repository);
     }
     Ok(true)
+}
+
+/// The packed refs that come next, up to one that a loose ref may come before or stand for.
+#[inline(always)]
+fn fill_plain(
+    snapshot: &Snapshot,
+    walk: &mut Walk,
+    asks: &mut Peeler,
+    columns: &mut RefColumns,
+    most: usize,
+    repository: Option<&[u8]>,
+) -> Result<()> {
+    let tells_peeled = columns.tells_peeled();
+    while columns.rows() < most {
+        let Some((record, is_duplicate)) = walk.next_packed() else { break };
+        let item = Item::Packed(snapshot, record, is_duplicate);
+        let is_unknown = tells_peeled && !snapshot.peel_known(&record);
+        let peeled = if is_unknown { asks.peel(walk, item.value())? } else { None };
+        columns.push(item, peeled, repository);
+    }
+    Ok(())
 }
 
 fn stored(walk: Walk) -> Kind {

@@ -124,8 +124,8 @@ impl Views {
     fn take(&mut self) -> (ScalarBuffer<u128>, Arc<[Buffer]>, Option<NullBuffer>) {
         // Whoever keeps a column shall not keep the room that it did not need.
         let (mut rows, mut arena) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.arena));
-        rows.shrink_to_fit();
-        arena.shrink_to_fit();
+        shrink(&mut rows);
+        shrink(&mut arena);
         let arena = Buffer::from_vec(arena);
         let windows = self.windows.iter_mut().map(|window| {
             let (start, end) = window.used.take().unwrap_or_default();
@@ -147,6 +147,13 @@ impl Views {
         // which leave the arena alone; they make that, in `spell_all`, of two bytes for each raw one that they gathered, and
         // each view into it with the offset and twice the length that the raw one has among those, and its first four bytes.
         unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) }
+    }
+}
+
+/// Gives back the room of a column that needed less than half of it.
+fn shrink<T>(values: &mut Vec<T>) {
+    if values.len() < values.capacity() / 2 {
+        values.shrink_to_fit();
     }
 }
 
