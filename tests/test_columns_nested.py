@@ -117,3 +117,12 @@ def test_many_namespaces_are_looked_up_not_searched(tmp_path: Path) -> None:
     packed = refspan.PackedRefs(write_packed(tmp_path / "packed-refs", [Ref(name, b"1" * 40, None) for name in names]))
     column = pa.table(packed.columns(["namespace"], batch_rows=2**62))["namespace"]
     assert column.to_pylist() == [name[:-2].decode() for name in names]
+
+
+def test_a_warning_does_not_take_the_place_of_the_consumers_error(tmp_path: Path) -> None:
+    names = [b"refs/heads/a\xe9", *(b"refs/heads/b%06d" % i for i in range(80_000))]
+    path = write_packed(tmp_path / "packed-refs", [Ref(name, b"1" * 40, None) for name in names])
+    path.write_bytes(path.read_bytes().replace(b" refs/heads/b079000\n", b"garbage\n"))
+    packed = refspan.PackedRefs(path)
+    with pytest.warns(UserWarning, match="1 values"), pytest.raises(pa.ArrowInvalid, match="packed-refs:790"):
+        pa.table(packed)

@@ -31,8 +31,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         description="""
             Write the refs of REPO, the entries of its reflogs, newest first, or what makes its refs those of OTHER, in
             the columns that a frame of them has. FILE appears whole or not at all. In csv, lines end in LF, null is
-            empty, and empty text is "". Text that is not UTF-8 is null in Parquet and Arrow, as it is in csv, and with
-            escapes of lone surrogates in ndjson. Times are ISO 8601 in csv and ndjson; there and in Parquet those
+            empty, and empty text is "". Text that is not UTF-8 is null in Parquet and Arrow, its bytes
+            unchanged in csv, and with escapes of lone surrogates in ndjson.
+            Times are ISO 8601 in csv and ndjson; there and in Parquet those
             beyond the year 9999 are null. Parquet and Arrow need `pip install 'refspan[analytics]'`, and a progress bar
             `refspan[cli]`.""",
     )

@@ -136,8 +136,19 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Of a stream that was not read to its end, too. Where warnings are errors there is nobody left to raise it.
-        let _ = warn(std::mem::take(&mut self.lost));
+        let lost = std::mem::take(&mut self.lost);
+        if lost == 0 {
+            return;
+        }
+        with_python(|py| {
+            // A consumer drops a failed stream with its own exception on the way: a warning must not take its place.
+            let pending = PyErr::take(py);
+            // Where warnings are errors there is nobody left to raise it.
+            let _ = warn(lost);
+            if let Some(pending) = pending {
+                pending.restore(py);
+            }
+        });
     }
 }
 
