@@ -56,6 +56,22 @@ def test_a_linked_worktree_is_left_out_if_its_repository_is_below_the_root(tmp_p
     assert found(tmp_path / "out") == ["one"]
 
 
+def test_a_repository_whose_git_directory_lies_elsewhere_is_found_once(tmp_path: Path) -> None:
+    bare = build(tmp_path / "p/.bare", bare=True)
+    (tmp_path / "p/.git").write_text("gitdir: ./.bare\n")
+    git("init", "-q", "--separate-git-dir", tmp_path / "z-elsewhere.git", tmp_path / "tree")
+    assert bare.store().head.target == "refs/heads/main"
+    assert found(tmp_path) == ["p", "tree"]
+
+
+def test_a_bare_repository_may_have_its_objects_behind_a_link(tmp_path: Path) -> None:
+    bare = build(tmp_path / "r/bare.git", bare=True)
+    (bare.gitdir / "objects").rename(tmp_path / "objects")
+    (bare.gitdir / "objects").symlink_to(tmp_path / "objects")
+    assert bare.store().head.target == "refs/heads/main"
+    assert found(tmp_path / "r") == ["bare.git"]
+
+
 def test_what_is_damaged_is_found_too(tmp_path: Path) -> None:
     (build(tmp_path / "no-head.git", bare=True).gitdir / "HEAD").unlink()
     (build(tmp_path / "bad-head").gitdir / "HEAD").write_text("what?\n")
@@ -89,6 +105,13 @@ def test_a_folder_that_cannot_be_listed_is_a_warning(tmp_path: Path) -> None:
         assert found(tmp_path) == ["a.git", "c.git"]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
+def test_a_root_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir(mode=0)
+    with pytest.raises(PermissionError, match="/r'"):
+        refspan.discover(tmp_path / "r")
+
+
 def test_a_folder_that_goes_away_meanwhile_is_no_matter(tmp_path: Path) -> None:
     for name in ("a.git", "b.git"):
         build(tmp_path / name, bare=True)
@@ -102,7 +125,7 @@ def test_a_root_that_is_none_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         refspan.discover(tmp_path / "nowhere")
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(NotADirectoryError, match="file"):
         refspan.discover(tmp_path / "file")
     with pytest.raises(ValueError, match="null"):
         refspan.discover("a\0b")

@@ -162,6 +162,16 @@ def test_what_cannot_be_read_is_a_row_and_the_others_are_whole(tmp_path: Path, w
         assert set(names) <= {"refs/heads/a"}
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_what_may_not_be_read_is_a_row(tmp_path: Path) -> None:
+    refused, sound = (build(tmp_path / name, bare=True) for name in ("a.git", "b.git"))
+    sound.create("refs/heads/main")
+    (refused.gitdir / "refs").chmod(0)
+    error, ref = rows(refspan.scan(paths([refused, sound]), on_error="record"))
+    assert "Permission denied" in error["error"]
+    assert ref["name"] == "refs/heads/main"
+
+
 def test_without_leave_the_first_damage_ends_the_stream(tmp_path: Path) -> None:
     with pytest.raises(pa.ArrowException, match=r"a\.git/packed-refs:3: "):
         pa.table(refspan.scan(damaged_fleet(tmp_path)))

@@ -147,6 +147,11 @@ def test_an_empty_log_is_a_log_without_entries(tmp_path: Path, refs: Format) -> 
     store = repo.store()
     assert both_ways(store, NAME) == []
     assert list(store.reflogs()) == git_logs(repo) == ["HEAD", NAME]
+    # Compacting, git gives the entry that marks the log a message of one LF.
+    repo.git("pack-refs", "--all")
+    assert both_ways(store, NAME) == []
+    assert repo.git("reflog", "show", NAME) == ""
+    assert list(store.reflogs()) == git_logs(repo) == ["HEAD", NAME]
 
 
 @pytest.mark.parametrize("refs", FORMATS)

@@ -15,7 +15,6 @@ __all__ = [
     "ChangeIterator",
     "Columns",
     "Edit",
-    "FleetIterator",
     "Frame",
     "LogEntry",
     "LogIterator",
@@ -29,6 +28,7 @@ __all__ = [
     "ReflogIterator",
     "Reftable",
     "ReftableStack",
+    "RepositoryIterator",
     "Scan",
     "Snapshot",
     "StoreReader",
@@ -1025,7 +1025,7 @@ def abort_all() -> None:
     """Abort every transaction that is prepared; registered for the end of the interpreter."""
 
 @final
-class FleetIterator:
+class RepositoryIterator:
     """The paths of the repositories at and below a folder, in order: what `refspan.discover` runs over.
 
     An `OSError` for a folder that cannot be listed is raised in its turn; the next step goes on behind it.

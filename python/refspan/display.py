@@ -26,6 +26,7 @@ from refspan._native import (
     Symref,
     TableLayout,
 )
+from refspan.layout import fill
 
 # At most so many rows of a table, and characters of a text.
 _ROWS = 10
@@ -143,13 +144,6 @@ def _sections(layout: TableLayout) -> str:
 def _totals(blocks: Sequence[BlockInfo]) -> tuple[int, int, int, int]:
     records, restarts = sum(block.records for block in blocks), sum(block.restarts for block in blocks)
     return len(blocks), records, restarts, sum(block.length for block in blocks)
-
-
-def fill(blocks: Sequence[BlockInfo], block_size: int) -> str:
-    """How full blocks of one kind are, in percent. Log blocks are deflated and never padded, so they have no fill."""
-    if not block_size or blocks[0].kind == "log":
-        return "-"
-    return f"{sum(block.length for block in blocks) / (block_size * len(blocks)):.0%}"
 
 
 def _picture(layout: TableLayout) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from refspan._native import FleetIterator, Scan
+from refspan._native import RepositoryIterator, Scan
 
 # Whoever imports refspan does not pay for what only these functions need.
 TYPE_CHECKING = False
@@ -26,11 +26,11 @@ def discover(root: str | PathLike[str]) -> Iterator[str]:
 
     A folder that cannot be listed is a `UserWarning`, and the search goes on. Raises `OSError` if `root` cannot.
     """
-    found = FleetIterator(os.fspath(root))
+    found = RepositoryIterator(os.fspath(root))
     return _found(found)
 
 
-def _found(found: FleetIterator) -> Iterator[str]:
+def _found(found: RepositoryIterator) -> Iterator[str]:
     import warnings
 
     while True:

@@ -10,7 +10,7 @@ mod change;
 mod display;
 mod edit;
 mod error;
-mod fleet_iterator;
+mod finder;
 mod frame;
 mod git_ref;
 mod iterators;
@@ -58,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use super::edit::{AnyValue, Edit};
     #[pymodule_export]
-    use super::fleet_iterator::FleetIterator;
+    use super::finder::RepositoryIterator;
     #[pymodule_export]
     use super::frame::Frame;
     #[pymodule_export]

@@ -7,7 +7,7 @@
 //!
 //! A string is a varint length and its bytes. Newer entries of a ref sort first. `tz` is the decimal number HHMM, as git
 //! writes it (the format's document says minutes). An update of zero oids with empty strings and time 0 marks that a
-//! log exists that has no entries.
+//! log exists that has no entries; when git compacts it, its message becomes a LF.
 
 use std::sync::Arc;
 
@@ -65,7 +65,8 @@ impl LogUpdate<'_> {
             && self.time == 0
             && self.name.is_empty()
             && self.email.is_empty()
-            && self.message.is_empty()
+            // Compacting, git gives it the LF that every message has.
+            && matches!(self.message, b"" | b"\n")
     }
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from refspan import BlockInfo, PackedRefs, Reftable, ReftableStack
 from refspan._native import show_logs, show_ref
 from refspan.cli.output import DAMAGED, fail, write
-from refspan.display import fill
+from refspan.layout import fill
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,11 +7,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import refspan
 from refspan.cli.output import encode, write
-from refspan.stack_stats import StackStats
-from refspan.stats import FilesStats, Stats, stats
+
+if TYPE_CHECKING:
+    from refspan.stack_stats import StackStats
+    from refspan.stats import FilesStats, Stats
 
 _Line = tuple[str, int, str]
 
@@ -32,6 +35,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _stats(args: argparse.Namespace) -> int:
+    # No other command waits for what this imports.
+    from refspan.stats import stats
+
     found = stats(refspan.open(Path(*args.directory, args.repo)))
     write(json.dumps(found.to_dict()).encode() + b"\n" if args.json else encode(text(found)))
     return 0

@@ -8,6 +8,8 @@ use super::change_columns::ChangeColumns;
 use super::log_columns::LogColumns;
 use super::log_rows::LogRows;
 use super::plan::Plan;
+use super::ref_columns::RefColumns;
+use super::ref_rows::RefRows;
 use crate::model::{Error, Interrupt};
 use crate::store::{Diff, LogDiff, LogItem, Query};
 
@@ -45,6 +47,20 @@ impl From<ArrowError> for Failure {
 pub(super) trait Batches: Send {
     /// The next rows, `most` at the most; `None` at the end.
     fn next(&mut self, plan: &Plan, most: usize, interrupt: Interrupt<'_>) -> Result<Option<Batch>, Failure>;
+}
+
+/// Refs that are read as they are asked for.
+pub(super) struct Refs {
+    pub(super) rows: RefRows,
+    pub(super) repository: Vec<u8>,
+}
+
+impl Batches for Refs {
+    fn next(&mut self, plan: &Plan, most: usize, interrupt: Interrupt<'_>) -> Result<Option<Batch>, Failure> {
+        let mut columns = RefColumns::new(plan, most, self.rows.sources());
+        self.rows.fill(&mut columns, most, Some(&self.repository), interrupt)?;
+        if columns.rows() == 0 { Ok(None) } else { Ok(Some(columns.finish(plan)?)) }
+    }
 }
 
 /// Reflog entries of a repository, or of a file.

@@ -8,7 +8,7 @@ use super::batches::{Batches, Changes, Failure, Logs, Once};
 use super::blocks;
 use super::field::{BLOCKS, CHANGES, LOGS, REFS, Shape};
 use super::log_rows::LogRows;
-use super::parallel::Parallel;
+use super::parallel::batches;
 use super::plan::Plan;
 use super::ref_rows::RefRows;
 use super::stream::{capsule, requested};
@@ -82,7 +82,7 @@ impl Of {
         most: usize,
         interrupt: Interrupt<'_>,
     ) -> Result<Box<dyn Batches>, Failure> {
-        let refs = |rows, repository| Box::new(Parallel::new(rows, plan.clone(), most, repository));
+        let refs = |rows, repository| batches(rows, plan, most, repository);
         Ok(match self {
             Self::Packed(file) => refs(RefRows::of_packed(file.clone(), query)?, path_text(file.path())),
             Self::Tables(tables, path) => refs(RefRows::of_tables(tables.clone(), query), path.clone()),

@@ -17,8 +17,9 @@ pub(super) enum LogRows {
     Names { lookup: Lookup, names: IntoIter<Vec<u8>>, open: Option<(Vec<u8>, Log, u64)> },
     /// One log, oldest entry first: how many entries are still to come.
     Oldest { refname: Vec<u8>, log: Log, left: u64 },
-    /// Tables: refs in order, newest entry first; the ref whose log is being read, and how many of its entries were.
-    Tables { tables: Arc<Tables>, walk: LogWalk, query: Query, refname: Vec<u8>, read: u64 },
+    /// Tables: refs in order, newest entry first; the ref whose log is being read, and how many of its entries were. Of a
+    /// repository nobody is told which transaction wrote an entry: it could not be in files.
+    Tables { tables: Arc<Tables>, walk: LogWalk, query: Query, refname: Vec<u8>, read: u64, tells_index: bool },
 }
 
 impl LogRows {
@@ -35,7 +36,7 @@ impl LogRows {
     /// All logs of a repository whose refs the query lets pass, by name.
     pub(super) fn of_store(lookup: Lookup, query: Query, interrupt: Interrupt<'_>) -> Result<Self> {
         if let Some(tables) = lookup.only_tables(interrupt)? {
-            return Ok(Self::of_tables(tables, query));
+            return Ok(Self::in_tables(tables, query, false));
         }
         let mut names = lookup.log_names(interrupt)?;
         names.retain(|name| query.matches(name));
@@ -44,8 +45,12 @@ impl LogRows {
 
     /// The logs in tables whose refs the query lets pass.
     pub(super) fn of_tables(tables: Arc<Tables>, query: Query) -> Self {
+        Self::in_tables(tables, query, true)
+    }
+
+    fn in_tables(tables: Arc<Tables>, query: Query, tells_index: bool) -> Self {
         let walk = tables.logs(&query.prefix);
-        Self::Tables { tables, walk, query, refname: Vec::new(), read: 0 }
+        Self::Tables { tables, walk, query, refname: Vec::new(), read: 0, tells_index }
     }
 
     /// Adds the next entries, until there are `most` rows in all, or the batch is large. Returns whether there may be more.
@@ -96,7 +101,7 @@ impl LogRows {
                 }
                 *open = None;
             },
-            Self::Tables { tables, walk, query, refname, read } => loop {
+            Self::Tables { tables, walk, query, refname, read, tells_index } => loop {
                 let Some(number) = tables.next_log_unless(walk, interrupt)? else { return Ok(false) };
                 let Some(record) = walk.cursor(number).and_then(LogCursor::record) else { return Ok(false) };
                 if refname != record.refname {
@@ -107,7 +112,8 @@ impl LogRows {
                 if !query.is_by_seeks() && !query.passes(refname) {
                     continue;
                 }
-                let place = Place { refname, index: *read, update_index: Some(record.update_index) };
+                let update_index = tells_index.then_some(record.update_index);
+                let place = Place { refname, index: *read, update_index };
                 *read += 1;
                 columns.push(place, record.update.map(LogItem::from).as_ref(), repository);
                 break;

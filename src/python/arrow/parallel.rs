@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::batches::{Batch, Batches, Failure};
+use super::batches::{Batch, Batches, Failure, Refs};
 use super::plan::Plan;
 use super::ref_columns::RefColumns;
 use super::ref_rows::RefRows;
@@ -29,8 +29,8 @@ const AHEAD: usize = 6;
 /// How long is waited for another thread until signals are seen to.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// The refs of one source.
-pub(super) struct Parallel {
+/// The refs of one source, in parts.
+struct Parallel {
     shared: Arc<Shared>,
     workers: Workers,
     /// The part that is handed on next, and its batches that were not.
@@ -71,10 +71,21 @@ struct Part {
     start: Vec<Option<usize>>,
 }
 
+/// These refs as batches: in parts, if they come to more than one.
+pub(super) fn batches(rows: RefRows, plan: &Plan, most: usize, repository: Vec<u8>) -> Box<dyn Batches> {
+    let part = most.saturating_mul(REF).clamp(LEAST_PART, PART);
+    let mut parts: VecDeque<_> = rows.split(part).into();
+    match parts.pop_front() {
+        Some(rows) if parts.is_empty() => Box::new(Refs { rows, repository }),
+        first => {
+            let waiting = first.into_iter().chain(parts).enumerate().collect();
+            Box::new(Parallel::new(waiting, plan.clone(), most, repository))
+        }
+    }
+}
+
 impl Parallel {
-    pub(super) fn new(rows: RefRows, plan: Plan, most: usize, repository: Vec<u8>) -> Self {
-        let part = most.saturating_mul(REF).clamp(LEAST_PART, PART);
-        let waiting: VecDeque<_> = rows.split(part).into_iter().enumerate().collect();
+    fn new(waiting: VecDeque<(usize, RefRows)>, plan: Plan, most: usize, repository: Vec<u8>) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let wanted = waiting.len().min(processors).saturating_sub(1).min(MOST_WORKERS);
         let parts = waiting.len();

@@ -8,20 +8,20 @@ use pyo3::prelude::*;
 
 use super::args;
 use super::bulk::bulk;
-use crate::store::Fleet;
+use crate::store::Finder;
 
 /// The paths of the repositories at and below a folder, in order.
 ///
 /// An `OSError` for a folder that cannot be listed is raised in its turn; the next step goes on behind it.
 #[pyclass(frozen, module = "refspan._native")]
-pub(crate) struct FleetIterator(Mutex<Fleet>);
+pub(crate) struct RepositoryIterator(Mutex<Finder>);
 
 #[pymethods]
-impl FleetIterator {
+impl RepositoryIterator {
     #[new]
     fn new(py: Python<'_>, root: PathBuf) -> PyResult<Self> {
         let root = args::path(root)?;
-        Ok(Self(Mutex::new(bulk(py, |_| Fleet::new(&root))?)))
+        Ok(Self(Mutex::new(bulk(py, |_| Finder::new(&root))?)))
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
